@@ -22,6 +22,7 @@ from softwood.files.values import check_name
 from softwood.gradient.data import Scaling
 from softwood.gradient.one_stage_training import StagedTree
 from softwood.kernel.prediction import PredictionKernels
+from softwood.stream.adaptive_scores import AdaptiveScores
 from softwood.stream.growing.forest import GrowingForest
 from softwood.stream.growing.tree import GrowingTree
 from softwood.trees.forest import SoftForest
@@ -35,6 +36,7 @@ _Plain = bool | int | float | str | np.generic | None
 # Attributes that predictions and further training need.
 _NEEDED: dict[str, Any] = {
     "_class_mass": np.ndarray,
+    "_errors": AdaptiveScores | None,
     "_grown_": SoftForest | None,
     "_is_flat_": bool,
     "_loss_": Loss,

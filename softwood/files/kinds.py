@@ -115,6 +115,7 @@ _BATCH = [
     *_pairs("softwood.softened", "Softened"),
 ]
 _STREAMS = [
+    Kind("adaptive scores", "softwood.stream.adaptive_scores", "AdaptiveScores"),
     *_pairs("softwood.stream.hoeffding", "HoeffdingTree", "stream."),
     *_pairs("softwood.stream.soft_hoeffding", "SoftHoeffdingTree", "stream."),
     *_pairs("softwood.stream.smooth_step", "SmoothStepTree", "stream."),

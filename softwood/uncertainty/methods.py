@@ -341,8 +341,15 @@ class CalibratedClassifier(CalibratedModel):
     def _scored(
         self, matrix: np.ndarray, predictions: np.ndarray, y: Any, weights: np.ndarray, *, is_cross: bool
     ) -> tuple[np.ndarray, ShareCalibration]:
-        targets = read_classes(y).numbered_as(self.classes_, "y")
-        shares = targets.matrix()
+        is_named = np.ndim(y) < 2 or np.shape(y)[1] < 2 or hasattr(y, "columns")
+        if is_named:
+            shares = read_classes(y).numbered_as(self.classes_, "y").matrix()
+        else:  # a matrix has its columns in the order of the classes
+            shares = read_classes(y).matrix()
+            if shares.shape[1] != len(self.classes_):
+                raise ValueError(
+                    f"y must have a column for each of the {len(self.classes_)} classes. Got {shares.shape[1]}."
+                )
         rows, classes = np.nonzero(shares)  # a row of probabilities counts as a row of each class, with these weights
         scores = 1.0 - predictions[rows, classes]
         return rows, ShareCalibration(scores[:, None], weights[rows] * shares[rows, classes], None, None, is_cross)

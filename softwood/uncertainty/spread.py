@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,8 +18,6 @@ LEAST_ROWS = 60
 N_TREES, MIN_LEAF, LEAF_PART, MAX_FEATURES, MOST_ROWS = 25, 20, 0.01, 0.5, 20_000
 # Errors count as at most this many units, and spreads as at least this part of one.
 LARGEST, SMALLEST = 20.0, 0.1
-# scikit-learn reads rows as float32.
-_LIMIT = 3e38
 
 
 @dataclass(frozen=True)
@@ -76,6 +74,7 @@ def learn_spread(
 
     mass = np.bincount(place, weights=weights)
     learned = np.sort(np.random.default_rng(0).permutation(len(first))[:MOST_ROWS])
+    ranks, values = _ranks(inputs[first[learned]])
     forest = RandomForestRegressor(
         N_TREES, min_samples_leaf=max(MIN_LEAF, round(LEAF_PART * len(learned))), max_features=MAX_FEATURES,
         oob_score=True, random_state=0,
@@ -83,10 +82,10 @@ def learn_spread(
     target = sizes[first[learned]] + SMALLEST
     with warnings.catch_warnings():  # rows that are in the bag of every tree are left out below
         warnings.simplefilter("ignore", UserWarning)
-        forest.fit(inputs[first[learned]], target[:, 0] if target.shape[1] == 1 else target, mass[learned])
+        forest.fit(ranks, target[:, 0] if target.shape[1] == 1 else target, mass[learned])
     trees = read_sklearn(forest).trees
     assert isinstance(trees, SoftForest)
-    spread = Spread(spread.unit, trees)
+    spread = Spread(spread.unit, _with_values(trees, values))
     unseen = np.ones(len(first), dtype=bool)
     unseen[learned] = False
     own = np.full((len(first), errors.shape[1]), np.nan)
@@ -100,7 +99,30 @@ def learn_spread(
 
 
 def _inputs(matrix: np.ndarray, predictions: np.ndarray) -> np.ndarray:
-    return np.clip(np.hstack([matrix, predictions]), -_LIMIT, _LIMIT)
+    return np.hstack([matrix, predictions])
+
+
+def _ranks(inputs: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Numbers of the values of each column in rising order, which float32 can hold, and these values."""
+    ranks, values = np.full(inputs.shape, np.nan), []
+    for j, column in enumerate(inputs.T):
+        is_known = ~np.isnan(column)
+        known, ranks[is_known, j] = np.unique(column[is_known], return_inverse=True)
+        values.append(known)
+    return ranks, values
+
+
+def _with_values(trees: SoftForest, values: list[np.ndarray]) -> SoftForest:
+    """The trees with thresholds half-way between values, in place of ranks."""
+    threshold = trees.threshold.copy()
+    for j, known in enumerate(values):
+        nodes = np.flatnonzero(trees.feature == j)
+        left = np.clip(np.floor(threshold[nodes]), 0, max(len(known) - 1, 0)).astype(np.int64)
+        right = np.minimum(left + 1, len(known) - 1)
+        if len(nodes):
+            middle = 0.5 * known[left] + 0.5 * known[right]
+            threshold[nodes] = np.where(middle < known[right], middle, known[left])
+    return replace(trees, threshold=threshold)
 
 
 def _unit(errors: np.ndarray, weights: np.ndarray) -> np.ndarray:
