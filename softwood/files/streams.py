@@ -277,7 +277,8 @@ def build_river(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     """A checked model for river."""
     check_entries(state, ["parameters", "numbers", "categories", "names", "labels", "growth"], ["dates", "errors"])
     model = kind(**checked_parameters(kind, state["parameters"]))
-    model._errors = check_type("errors", state.get("errors"), AdaptiveScores | None)
+    if "errors" in state:
+        model._errors = check_type("errors", state["errors"], AdaptiveScores)
     places = model._places
     places.numbers, places.categories, places.dates, places.names = _check_places(state)
     if (state["labels"] is None) == hasattr(model, "_codes"):

@@ -121,8 +121,27 @@ class StreamModel(FollowedErrors, TreeEstimator):
         if self._errors is not None:
             self._errors = self._errors.emptied()
 
-    def calibrate(self, *arguments: Any, **options: Any) -> Self:
-        """Not for streams, which follow their errors: see `follow_errors`."""
+    def calibrate(self, X: Any, y: Any, sample_weight: Any = None, *, cv: int | None = None, by: Any = None) -> Self:
+        """Raise an error: models on streams follow their errors, see `follow_errors`.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            Not used.
+        y : array-like of shape (n_rows,)
+            Not used.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Not used.
+        cv : int or None, default=None
+            Not used.
+        by : int, str or None, default=None
+            Not used.
+
+        Returns
+        -------
+        estimator
+            Never.
+        """
         raise TypeError(
             f"{type(self).__name__} follows its errors on the stream. Call follow_errors() in place of calibrate."
         )
