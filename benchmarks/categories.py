@@ -210,7 +210,7 @@ def encodings_of(name: str) -> str:
             model = KernelBoostingClassifier(random_state=0).fit(fitted, y[train])
             losses.setdefault(way, []).append(loss_of(model, held_out, y[test], False))
         if catboost is not None:
-            frame = X.assign(**{c: X[c].astype(str) for c in text})
+            frame = X.assign(**{c: X[c].astype(object).fillna("missing").astype(str) for c in text})
             model = catboost.CatBoostClassifier(
                 verbose=0, thread_count=1, random_seed=0, allow_writing_files=False, cat_features=text
             ).fit(frame.iloc[train], y[train])
@@ -225,8 +225,8 @@ WAYS = ["frame", "numbers", "zeros and ones", "statistics", "catboost"]
 # Tables whose numbers are categories, too.
 ALL_CATEGORIES = ["car_vgood", "flare_F", "chess", "mushroom", "nursery_uci", "tic-tac-toe"]
 ENCODED = [
-    "tic-tac-toe", "car_vgood", "flare_F", "chess", "nursery_uci", "mushroom", "german_credit", "credit_a", "churn_text",
-    "thousands 10", "thousands 11",
+    "tic-tac-toe", "car_vgood", "flare_F", "chess", "nursery_uci", "mushroom", "german_credit", "credit_a",
+    "churn_text", "thousands 10", "thousands 11",
 ]  # fmt: skip
 NAMES = [
     "churn_text", "credit_a", "german_credit", "nursery_uci", "covertype", "bike_sharing_hour", "many values",

@@ -120,7 +120,7 @@ class ManyCategories:
         n_categories: np.ndarray,
         seed: int,
     ) -> ManyCategories | None:
-        """The columns of many categories; None if there are none. targets : (n, q)"""
+        """The columns of many categories, for targets (n, q); None if there are none."""
         if len(columns_of_many(n_categories)) == 0:
             return None
         y = one_number(targets)
