@@ -25,6 +25,7 @@ def chosen(model):
     return clone(model).set_params(
         max_iter=model.n_iter_, bandwidth=model.bandwidth_, max_leaf_nodes=model.max_leaf_nodes_,
         min_mass=model.min_mass_, max_features=model.max_features_, early_stopping=False,
+        subsample=0.8,
     )  # fmt: skip
 
 
