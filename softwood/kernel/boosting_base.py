@@ -23,6 +23,7 @@ from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_reals
 from softwood.core.threads import Threads
 from softwood.kernel.boosting_parameters import BoostingParameters, is_auto
+from softwood.kernel.choosing.boosting_plans import PLANS
 from softwood.kernel.choosing.boosting_settings import Choices, Search
 from softwood.kernel.data.measurement_errors import Errors, error_functions
 from softwood.kernel.data.preparation import common_errors
@@ -257,7 +258,7 @@ class KernelBoosting(BoostingParameters):
         choices = self._choices(rules, rows, widths is None)
         setting = choices.first
         with Threads(effective_n_jobs(self.n_jobs)) as threads:
-            plan = self._plan
+            plan = PLANS[self.quality]
             search = Search(rows, rules, widths, threads, self.max_bins, plan.n_folds, plan.n_parts)
             if search.is_possible and choices.trials:
                 with stages.stage("search", "trial", len(choices.trials)) as steps:
@@ -282,7 +283,7 @@ class KernelBoosting(BoostingParameters):
 
     def _choices(self, rules: BoostingRules, rows: BoostingRows, has_scales: bool) -> Choices:
         """What is compared: the values of the parameters that are "auto", if the rounds are, too."""
-        plan, p = self._plan, rows.data.matrix.shape[1]
+        plan, p = PLANS[self.quality], rows.data.matrix.shape[1]
         max_leaves: tuple[int | None, ...] = (rules.limits.max_leaves,)
         min_mass: tuple[float, ...] = (rules.limits.min_mass,)
         n_features: tuple[int, ...] = (p if rules.n_features is None else rules.n_features,)

@@ -12,7 +12,7 @@ from softwood.core.estimators import estimator
 from softwood.core.losses import Loss
 from softwood.core.parameters import check_choice, check_count, check_flag, check_integer, check_number, parameter_error
 from softwood.kernel.base import KernelModel
-from softwood.kernel.choosing.boosting_plans import PLANS, Plan
+from softwood.kernel.choosing.boosting_plans import PLANS
 from softwood.kernel.choosing.boosting_settings import most_rounds
 from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.rounds.newton import NewtonLimits
@@ -45,7 +45,7 @@ class BoostingParameters(KernelModel):
         0.2 and with ``quality="best"`` 0.05.
     quality : {"fast", "balanced", "best"}
         How much time the fit takes for what is "auto". "fast" tries two bandwidths on one quarter of the rows and takes
-        larger steps. "balanced" tries three bandwidths and other numbers of leaves, masses and columns, in folds.
+        larger steps. "balanced" tries three bandwidths, and half of the columns for each tree, in folds.
         "best" tries more bandwidths and takes smaller steps, and the model is the mean of four that differ in the rows
         and columns drawn for their trees. They grow together: a round adds a tree to each.
     bandwidth : float, array-like, dict or {"auto", "silverman", "loo"}
@@ -62,11 +62,11 @@ class BoostingParameters(KernelModel):
         Factor on the bandwidth after each round, in (0, 1]. Below 1, the first rounds learn smooth structure and later
         rounds learn sharper details.
     max_leaf_nodes : int, "auto" or None
-        Largest number of leaves of a tree. Trees grow best first. "auto" chooses 31 or 8 by held-out loss if
-        `max_iter` is "auto"; otherwise, and with ``quality="fast"``, it is 31. None means no limit.
+        Largest number of leaves of a tree. Trees grow best first. "auto" is 16 if `max_iter` is "auto", otherwise 31.
+        None means no limit.
     min_mass : float or "auto"
-        Smallest mass (weight times membership) of a leaf. Larger values give smaller trees. "auto" chooses 20 or 5 if
-        `max_iter` is "auto", and is 10 with ``quality="fast"``; otherwise it is 20.
+        Smallest mass (weight times membership) of a leaf. Larger values give smaller trees. "auto" is 10 if
+        `max_iter` is "auto", otherwise 20.
     min_gain : float
         A node is split only if the gain is larger than this. The gain is twice the decrease of the second-order
         approximation of the loss.
@@ -74,8 +74,8 @@ class BoostingParameters(KernelModel):
         Added to the sum of second derivatives in every leaf. Larger values give smaller leaf values. 0 means no
         regularisation. "auto" is 3, and with ``loss="poisson"`` 3 times the mean target.
     subsample : float or "auto"
-        Fraction of the rows drawn without replacement for each round, in (0, 1]. "auto" is 0.8 if `max_iter` is "auto",
-        otherwise 1.
+        Fraction of the rows drawn without replacement for each round, in (0, 1]. "auto" is 0.8 if `max_iter` is "auto"
+        or ``quality="best"``, otherwise 1.
     max_features : int, float, {"auto", "sqrt", "log2"} or None
         Number of columns drawn for each tree. A float is a fraction of all columns. "auto" chooses all or one half if
         `max_iter` is "auto"; otherwise, and with ``quality="fast"``, it is all. None uses all.
@@ -189,9 +189,9 @@ class BoostingParameters(KernelModel):
         if not is_auto(self.early_stopping):
             check_flag(self, "early_stopping", self.early_stopping)
         check_choice(self, "quality", self.quality, tuple(PLANS))
-        limits, plan = self._limits(), self._plan
+        limits, plan = self._limits(), PLANS[self.quality]
         rate = self._number_or_auto("learning_rate", plan.learning_rate, low=0.0, open_low=True)
-        subsample = plan.subsample if is_auto(self.max_iter) else 1.0
+        subsample = plan.subsample if is_auto(self.max_iter) or plan.n_models > 1 else 1.0
         return BoostingRules(
             learning_rate=rate,
             n_rounds=self._most_rounds(rate),
@@ -249,10 +249,6 @@ class BoostingParameters(KernelModel):
         if isinstance(value, str) and not is_auto(value):
             raise parameter_error(self, name, "a number or 'auto'", value)
         return auto if is_auto(value) else check_number(self, name, value, **bounds)
-
-    @property
-    def _plan(self) -> Plan:
-        return PLANS[self.quality]
 
     def _n_draw(self, p: int) -> int:
         if isinstance(self.max_features, str):

@@ -26,7 +26,7 @@ class Plan:
 
     scales: tuple[float, ...]
     beyond: Mapping[float, float] = field(default_factory=dict)
-    max_leaves: tuple[int, ...] = (31,)
+    max_leaves: tuple[int, ...] = (16,)
     min_mass: tuple[float, ...] = (10.0,)
     shares: tuple[float, ...] = (1.0,)
     n_folds: int = 3
@@ -38,6 +38,6 @@ class Plan:
 
 PLANS = {
     "fast": Plan((0.4, 0.0), n_folds=4, n_parts=1, learning_rate=0.2),
-    "balanced": Plan((0.4, 0.0), {0.4: 0.8, 0.0: 0.1}, (31, 8), (20.0, 5.0), (1.0, 0.5)),
-    "best": Plan((0.4, 0.0, 0.1, 0.2, 0.8), {}, (31, 8), (20.0, 5.0), (1.0, 0.5), 5, 5, 0.05, 0.8, 4),
+    "balanced": Plan((0.4, 0.0), {0.4: 0.8, 0.0: 0.1}, shares=(1.0, 0.5)),
+    "best": Plan((0.4, 0.0, 0.1, 0.2, 0.8), shares=(1.0, 0.5), n_folds=5, n_parts=5, n_models=4),
 }
