@@ -41,13 +41,13 @@ class BoostingParameters(KernelModel):
         fitted to all rows. If there are validation rows that stop the training early, these decide, and "auto" allows
         500 rounds for a learning rate of 0.1, more for smaller rates.
     learning_rate : float or "auto"
-        Factor on the leaf values of each tree. Smaller values need more rounds. "auto" is 0.1, with ``quality="fast"``
-        0.2 and with ``quality="best"`` 0.05.
+        Factor on the leaf values of each tree. Smaller values need more rounds. "auto" is 0.1, and 0.2 with
+        ``quality="fast"``.
     quality : {"fast", "balanced", "best"}
         How much time the fit takes for what is "auto". "fast" tries two bandwidths on one quarter of the rows and takes
         larger steps. "balanced" tries three bandwidths, and half of the columns for each tree, in folds.
-        "best" tries more bandwidths and takes smaller steps, and the model is the mean of four that differ in the rows
-        and columns drawn for their trees. They grow together: a round adds a tree to each.
+        With "best", the model is the mean of six that differ in the rows and columns drawn for their trees. They grow
+        together: a round adds a tree to each.
     bandwidth : float, array-like, dict or {"auto", "silverman", "loo"}
         Half-width of the boxes, in units of `bandwidth_unit`. Larger values give smoother predictions and slower fits.
         0 gives conventional boosting. Either one number for all columns, one number per column, a dict by column

@@ -396,7 +396,7 @@ SPECS += both(
         "scoring": ["neg_mean_squared_error"],
     },
     refused=(
-        *[("growth", name) for name in ("prediction_bandwidth", "prediction_kernel", "scoring")],
+        *[("growth", name) for name in ("prediction_bandwidth", "prediction_kernel", "quality", "scoring")],
         ("bandwidth_decay", "measurement_error"),
     ),
     classifier={

@@ -39,5 +39,5 @@ class Plan:
 PLANS = {
     "fast": Plan((0.4, 0.0), n_folds=4, n_parts=1, learning_rate=0.2),
     "balanced": Plan((0.4, 0.0), {0.4: 0.8, 0.0: 0.1}, shares=(1.0, 0.5)),
-    "best": Plan((0.4, 0.0, 0.1, 0.2, 0.8), shares=(1.0, 0.5), n_folds=5, n_parts=5, n_models=4),
+    "best": Plan((0.4, 0.0), {0.4: 0.8, 0.0: 0.1}, shares=(1.0, 0.5), n_models=6),
 }

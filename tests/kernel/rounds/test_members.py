@@ -15,6 +15,7 @@ from tests.callbacks import Recorder, interrupt, require_callbacks
 from tests.kernel.boosts import BOTH, problem
 from tests.models import assert_same_nodes
 
+N_MODELS = PLANS["best"].n_models
 BEST = {"quality": "best", "max_iter": 6, "bandwidth": 0.2, "min_mass": 5.0, "random_state": 0}
 
 
@@ -45,8 +46,8 @@ def test_the_model_is_the_mean_of_models_that_are_boosted_alone(model_class, mon
     mean = np.mean([forest.predict(X) for forest in forests], axis=0)
     np.testing.assert_allclose(best.forest_.predict(X), mean, atol=1e-12)
     n_scores = mean.shape[1]
-    assert len(best.forest_) == 4 * 6 * n_scores
-    for stage, staged in enumerate(best.forest_.staged_predict(X, step=4 * n_scores)):
+    assert len(best.forest_) == N_MODELS * 6 * n_scores
+    for stage, staged in enumerate(best.forest_.staged_predict(X, step=N_MODELS * n_scores)):
         part = [list(forest.staged_predict(X, step=n_scores))[stage] for forest in forests]
         np.testing.assert_allclose(staged, np.mean(part, axis=0), atol=1e-12)
     assert len(list(best.staged_predict(X))) == best.n_iter_ == 6
@@ -57,7 +58,7 @@ def test_validation_rows_judge_the_mean(model_class):
     X, y = problem(model_class, n=300)
     X_val, y_val = problem(model_class, n=150, seed=1)
     model = model_class(**{**BEST, "max_iter": 60}, n_iter_no_change=5).fit(X, y, X_val=X_val, y_val=y_val)
-    assert len(model.forest_) % (4 * model.n_iter_) == 0
+    assert len(model.forest_) % (N_MODELS * model.n_iter_) == 0
     assert model.n_iter_ == np.argmax(model.validation_score_)
     staged = list(model.staged_predict(X_val))
     if model_class is KernelBoostingRegressor:
@@ -104,7 +105,7 @@ def test_an_interrupt_keeps_the_rounds_of_all_members():
         model.fit(X, y)
     whole = KernelBoostingRegressor(**BEST).fit(X, y)
     assert 1 <= model.n_iter_ < 6
-    assert len(model.forest_) == 4 * model.n_iter_
+    assert len(model.forest_) == N_MODELS * model.n_iter_
     np.testing.assert_allclose(model.predict(X), list(whole.staged_predict(X))[model.n_iter_ - 1])
 
 
