@@ -133,8 +133,8 @@ def error_budget(
         Errors of the columns or of single cells, as in `predict`; they replace those of the constructor in these
         columns. Functions are those of the values in `X`.
     sample_weight : array-like of shape (n_rows,) or None, default=None
-        Weights of the rows.
-    loss : str or callable, default="auto"
+        Weights of the rows. They count in all means.
+    loss : {"auto", "squared_error", "absolute_error", "log_loss", "zero_one"} or callable, default="auto"
         Loss of a row. "auto" is the loss that a boosting regressor minimises, and "squared_error" for all others: of a
         classifier, the sum over the classes of the squared differences of probabilities, the Brier score. Also
         "absolute_error" for regressors, "log_loss" and "zero_one" (the part of wrong labels) for classifiers, or a
@@ -200,7 +200,7 @@ def error_budget(
         np.array([weights @ error / total for error in simulated.errors.values()]),
         means[:, 0], deviations[:, 0], means[:, 1], deviations[:, 1],
         float(base @ weights / total), float(without @ weights / total),
-        loss if isinstance(loss, str) and loss != "auto" else _name_of(model, loss),
+        _name_of(model, loss),
     )  # fmt: skip
 
 
@@ -305,11 +305,12 @@ def _extrapolation() -> np.ndarray:
 
 
 def _name_of(model: KernelModel, loss: Any) -> str:
-    """The name of the loss that is meant by "auto", or that of a function."""
+    """The name of a loss: what "auto" means, and the names of functions."""
     if callable(loss):
         return getattr(loss, "__name__", type(loss).__name__)
-    own = "squared_error" if is_classifier(model) else getattr(model, "loss", "squared_error")
-    return "Brier score" if is_classifier(model) else own
+    if loss == "auto":
+        loss = "squared_error" if is_classifier(model) else getattr(model, "loss", "squared_error")
+    return "Brier score" if loss == "squared_error" and is_classifier(model) else loss
 
 
 def _row_losses(model: KernelModel, loss: Any, y: Any) -> RowLosses:
