@@ -135,10 +135,11 @@ def error_budget(
     sample_weight : array-like of shape (n_rows,) or None, default=None
         Weights of the rows. They count in all means.
     loss : {"auto", "squared_error", "absolute_error", "log_loss", "zero_one"} or callable, default="auto"
-        Loss of a row. "auto" is the loss that a boosting regressor minimises, and "squared_error" for all others: of a
-        classifier, the sum over the classes of the squared differences of probabilities, the Brier score. Also
-        "absolute_error" for regressors, "log_loss" and "zero_one" (the part of wrong labels) for classifiers, or a
-        function of `y` and the predictions, targets or class probabilities, that returns a loss for each row.
+        Loss of a row. "auto" is the loss that a boosting regressor minimises (of counts, half the Poisson deviance up
+        to a constant), and "squared_error" for all others: of a classifier, the sum over the classes of the squared
+        differences of probabilities, the Brier score. Also "absolute_error" for regressors, "log_loss" and "zero_one"
+        (the part of wrong labels) for classifiers, or a function of `y` and the predictions, targets or class
+        probabilities, that returns a loss for each row.
     rows : {"accurate", "measured"}, default="accurate"
         What the values in `X` are. "accurate": values without errors, from which readings are simulated. "measured":
         readings that already have the errors. The loss is then simulated for larger errors of each column, and a
@@ -158,7 +159,7 @@ def error_budget(
     A model with ``prediction_kernel=None`` predicts without the errors of the constructor, here too.
 
     "measured" extrapolates, so its results vary more. It is as good as "accurate" while the error of a column is small
-    beside the spread of its values, and only a rough guide if the two are of the same size. With "accurate" for
+    beside the spread of its values and to steps of the target, and only a rough guide otherwise. With "accurate" for
     values that have errors, costs are those of doing the measurement twice, which is about the same if the errors are
     small.
 
@@ -332,8 +333,10 @@ def _row_losses(model: KernelModel, loss: Any, y: Any) -> RowLosses:
             )
         return lambda matrix, widths: ((model._predict_matrix(matrix, widths) - shares) ** 2).sum(axis=1)
     reals = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y").reshape(len(np.asarray(y)), -1)
-    own = getattr(model, "_loss_", None)
-    if loss == "auto" and own is not None:
+    own, name = getattr(model, "_loss_", None), getattr(model, "loss", "squared_error")
+    if loss == "auto":
+        loss = name
+    if own is not None and loss not in for_reals:
         own.check_targets(reals[:, 0])
         return lambda matrix, widths: own.row_losses(reals[:, 0], model._finished.predict(matrix, widths=widths))
 

@@ -39,7 +39,8 @@ def bin_cells(bins: Bins, widths: np.ndarray, cells: np.ndarray, weights: np.nda
     reach : (total,) half-width of each bin; all are 0 in a column, or none
     """
     counts = np.diff(bins.offsets)
-    values, lows, highs = ([part[a:b] for a, b in pairwise(bins.offsets)] for part in bins[1:4])
+    parts = (bins.values, bins.lows, bins.highs)
+    values, lows, highs = ([part[a:b] for a, b in pairwise(bins.offsets)] for part in parts)
     reach = [np.full(count, width) for count, width in zip(counts, widths, strict=True)]
     numbers = {}
     for j in np.flatnonzero(~np.isnan(cells).all(axis=0)).tolist():
@@ -49,7 +50,7 @@ def bin_cells(bins: Bins, widths: np.ndarray, cells: np.ndarray, weights: np.nda
     for j in range(codes.shape[1]):
         codes[:, j] = numbers.get(j, bins.codes[:, j])
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    joined = (np.concatenate(parts) for parts in (values, lows, highs))
+    joined = (np.concatenate(own) for own in (values, lows, highs))
     new = dict(zip(("values", "lows", "highs"), joined, strict=True))
     return bins._replace(codes=codes, offsets=offsets, **new), np.concatenate(reach)
 
