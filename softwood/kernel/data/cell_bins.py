@@ -47,7 +47,7 @@ def bin_cells(bins: Bins, widths: np.ndarray, cells: np.ndarray, weights: np.nda
         numbers[j], values[j], lows[j], highs[j], reach[j] = _bin_column(bins.points[:, j], cells[:, j], weights)
         counts[j] = len(values[j])
     codes = np.empty(bins.codes.shape, np.uint8 if counts.max(initial=0) <= 255 else np.uint32)
-    for j in range(codes.shape[1]):
+    for j in range(len(counts)):
         codes[:, j] = numbers.get(j, bins.codes[:, j])
     offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     joined = (np.concatenate(own) for own in (values, lows, highs))
