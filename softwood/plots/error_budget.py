@@ -57,7 +57,7 @@ def plot_error_budget(budget: ErrorBudget, *, n: int | None = None, ax: Axes | N
     ax = new_axes(6.4, bars_height(bars.shape)) if ax is None else ax
     names = [f"{budget.columns[j]} ± {budget.errors[j]:.3g}" for j in shown]
     draw_bars(ax, bars, names, ["cost of the error", "gain if it is halved"])
-    places = np.array([[bar.get_y() + bar.get_height() / 2 for bar in group] for group in ax.containers])
+    places = np.array([[bar.get_y() + bar.get_height() / 2 for bar in group] for group in ax.containers[-2:]])
     errors = np.column_stack([budget.cost_error, budget.gain_error])[shown]
     for k, place in enumerate(places):
         ax.errorbar(bars[:, k], place, xerr=errors[:, k], fmt="none", ecolor="0.3", elinewidth=1, capsize=2)
