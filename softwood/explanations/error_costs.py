@@ -228,8 +228,10 @@ class _Simulation:
         cls, model: KernelModel, matrix: np.ndarray, given: Any, losses: RowLosses, weights: np.ndarray
     ) -> _Simulation:
         """Read the errors of the constructor, replaced by those given."""
+        kernels = model._prediction_kernels_
+        stored = model.measurement_error if kernels.is_crisp else kernels.measurement_error
         errors = {
-            **read_errors(model, model.measurement_error, model.columns_, matrix),
+            **read_errors(model, stored, model.columns_, matrix),
             **read_errors(model, given, model.columns_, matrix),
         }
         known = {k: np.where(np.isnan(matrix[:, k]), 0.0, error) for k, error in sorted(errors.items())}
@@ -237,7 +239,7 @@ class _Simulation:
         if not known:
             expected = "above 0 for a column of X, here or in the constructor"
             raise parameter_error(_OWNER, "measurement_error", expected, given)
-        is_informed = given is not None or not model._prediction_kernels_.is_crisp
+        is_informed = given is not None or not kernels.is_crisp
         return cls(model, matrix, known, is_informed, losses)
 
     def from_accurate(self, seeds: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -368,7 +368,8 @@ class KernelBoosting(BoostingParameters):
         self, X: Any, *, measurement_error: Any = None, **unknown: Any
     ) -> tuple[np.ndarray, np.ndarray | None]:
         found = super()._read_points(X, measurement_error=measurement_error, **unknown)
-        self._refuse_functions(measurement_error, self._directions())
+        if measurement_error is not None:
+            self._refuse_functions(measurement_error, self._directions())
         return found
 
     def _raw(self, X: Any, **conditions: Any) -> np.ndarray:
