@@ -94,6 +94,7 @@ class BoostingRules:
 
     Attributes
     ----------
+    by_code : whether columns of categories are split by thresholds of the categories' numbers, rather than by sets
     decay : factor on the bandwidth after each round
     subsample : fraction of the rows for each round;  n_features : number of features drawn for each tree
     n_iter_no_change, tol : stop after this many rounds in a row in which the validation loss falls by no more than
@@ -106,6 +107,7 @@ class BoostingRules:
     learning_rate: float
     n_rounds: int
     limits: NewtonLimits
+    by_code: bool = False
     decay: float = 1.0
     subsample: float = 1.0
     n_features: int | None = None
@@ -194,6 +196,8 @@ class Rounds:
         validation: BoostingData | None = None,
         scored: np.ndarray | None = None,
     ) -> None:
+        if rules.by_code:
+            bins = bins._replace(n_categories=np.zeros(0, np.int64))
         if rules.decay == 1.0:  # otherwise, kernels become narrower from round to round
             bins = merge_narrow_bins(bins, widths, data.weights)
         self.data, self.bins, self.loss, self.rules, self.result = data, bins, loss, rules, result
