@@ -17,11 +17,13 @@ from joblib import effective_n_jobs
 from softwood.core.losses import Loss
 from softwood.core.steps import Steps
 from softwood.core.threads import Threads
+from softwood.kernel.data.category_statistics import ManyCategories
 from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.growing.bagging import Draws, grow_trees
 from softwood.kernel.growing.growing import grow_tree
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import GrowthProblem, Limits
+from softwood.kernel.rounds.members import RoundsOfMembers, member_seed
 from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, Rounds, boost
 from softwood.trees.tree import SoftTree
 
@@ -49,6 +51,7 @@ class TreeRowsInMemory:
     seed : of all random choices
     numbers : numbers of these rows in the user's table; None if they are not known
     factors : weights of the classes, for each row or for each class; 1.0 if there are none
+    categories : how columns of many categories are encoded; None if there are none
     is_sampled : whether trees grow from other rows than those of `trial`
     """
 
@@ -57,6 +60,7 @@ class TreeRowsInMemory:
     numbers: np.ndarray | None
     factors: np.ndarray | float
     n_jobs: int | None
+    categories: ManyCategories | None = None
 
     is_sampled = False
 
@@ -104,6 +108,7 @@ class BoostingRowsInMemory:
     train : the rows of `trial` with their targets as the loss takes them
     validation : validation rows; None if there are none
     unit : losses and gains are those of the targets divided by this number
+    categories : how columns of many categories are encoded in all these rows; None if there are none
     """
 
     data: TrainingData
@@ -113,6 +118,7 @@ class BoostingRowsInMemory:
     loss: Loss
     unit: float
     n_jobs: int | None
+    categories: ManyCategories | None = None
 
     @property
     def trial(self) -> TrainingData:
@@ -145,8 +151,12 @@ class BoostingRowsInMemory:
         """Add trees to `result`, round by round; `widths` (p,) are the half-widths in the first round."""
         scored = np.flatnonzero(self.train.group < SCORED_ROWS)
         with Threads(effective_n_jobs(self.n_jobs)) as threads:
-            rounds = Rounds(
-                self.train, self.data.bins, widths, self.loss, rules, self.seed, threads, result,
-                validation=self.validation, scored=scored,
-            )  # fmt: skip
-            boost(rounds, steps, snapshot)
+            members = [
+                Rounds(
+                    self.train, self.data.bins, widths, self.loss, rules, member_seed(self.seed, number), threads,
+                    result if rules.n_models == 1 else Boosted(result.base),
+                    validation=self.validation, scored=scored,
+                )
+                for number in range(rules.n_models)
+            ]  # fmt: skip
+            boost(members[0] if rules.n_models == 1 else RoundsOfMembers(members, result), steps, snapshot)

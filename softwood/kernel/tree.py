@@ -35,6 +35,7 @@ from softwood.kernel.choosing.refinement import RefinementChoice
 from softwood.kernel.choosing.size import SizeChoice
 from softwood.kernel.choosing.trend import is_trend_better
 from softwood.kernel.data.bandwidths import loo_widths, silverman_widths, stated_widths
+from softwood.kernel.data.category_statistics import as_sets
 from softwood.kernel.data.column_statistics import standard_deviations
 from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.growing.per_node import grow_tree_per_node
@@ -177,6 +178,7 @@ class _KernelTree(SearchedKernelModel):
             if n_passes is not None or (trend is not None and targets.is_class):  # means of residuals are no scores
                 tree, widths = self._refine(tree, rows, widths, learned, n_passes or 0, stages)
                 kernels = self._make_prediction_kernels(widths, data)
+            tree = as_sets(tree, self.columns_.n_categories, rows.categories)
             if trend is not None:
                 self._add_trend(tree, trend.trend, targets, rows.total)
         self.bandwidths_, self._prediction_kernels_, self.tree_, self.n_passes_ = widths, kernels, tree, n_passes or 0

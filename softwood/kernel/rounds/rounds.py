@@ -24,6 +24,7 @@ from softwood.trees.tree import SoftTree
 
 if TYPE_CHECKING:
     from softwood.kernel.parts.boosting import RoundsByLevels
+    from softwood.kernel.rounds.members import RoundsOfMembers
 
 __all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "TreePrediction", "boost"]
 
@@ -97,17 +98,20 @@ class BoostingRules:
 
     Attributes
     ----------
+    by_code : whether columns of categories are split by thresholds of the categories' numbers, rather than by sets
     decay : factor on the bandwidth after each round
     subsample : fraction of the rows for each round;  n_features : number of features drawn for each tree
     n_iter_no_change, tol : stop after this many rounds in a row in which the validation loss falls by no more than
         `tol`; None: never
     score : function of validation rows and their raw scores, larger is better, that replaces the loss of these rows
     prediction : None if trees predict as they are grown
+    n_models : number of models whose mean is the result; 1 if nothing is drawn, because all would be the same
     """
 
     learning_rate: float
     n_rounds: int
     limits: NewtonLimits
+    by_code: bool = False
     decay: float = 1.0
     subsample: float = 1.0
     n_features: int | None = None
@@ -115,6 +119,7 @@ class BoostingRules:
     tol: float = 0.0
     score: Callable[[BoostingData, np.ndarray], float] | None = None
     prediction: TreePrediction | None = None
+    n_models: int = 1
 
     def at(self, widths: np.ndarray) -> BoostingRules:
         """The rules of trees that are grown with these half-widths (p,)."""
@@ -129,6 +134,7 @@ class Boosted:
     ----------
     base : (n_scores,) start value
     trees, output : the trees in their order, and the raw score that each adds to
+    n_models : number of models whose mean is the result; the trees of a round are side by side
     train_losses, validation_losses : loss, or negative score, before the first round and after each round; empty if
         there are no such rows
     """
@@ -136,13 +142,14 @@ class Boosted:
     base: np.ndarray
     trees: list[NewtonTree] = field(default_factory=list)
     output: list[int] = field(default_factory=list)
+    n_models: int = 1
     train_losses: list[float] = field(default_factory=list)
     validation_losses: list[float] = field(default_factory=list)
 
     @property
     def n_rounds(self) -> int:
         """Number of complete rounds."""
-        return len(self.trees) // len(self.base)
+        return len(self.trees) // (len(self.base) * self.n_models)
 
     @property
     def best_round(self) -> int:
@@ -150,7 +157,9 @@ class Boosted:
         return int(np.argmin(self.validation_losses[: self.n_rounds + 1])) if self.validation_losses else self.n_rounds
 
 
-def boost(rounds: Rounds | RoundsByLevels, steps: Steps, snapshot: Callable[[], dict[str, Any]]) -> None:
+def boost(
+    rounds: Rounds | RoundsOfMembers | RoundsByLevels, steps: Steps, snapshot: Callable[[], dict[str, Any]]
+) -> None:
     """Add trees round by round, until the validation loss has stopped falling.
 
     Parameters
@@ -193,6 +202,8 @@ class Rounds:
     ) -> None:
         self.reach: np.ndarray | None = None  # half-widths of the bins, if those of cells differ
         widths, cells = combine_widths(widths, [box()] * len(widths), data.errors, data.matrix)
+        if rules.by_code:
+            bins = bins._replace(n_categories=np.zeros(0, np.int64))
         if rules.decay == 1.0:  # otherwise, kernels become narrower from round to round
             bins = merge_narrow_bins(bins, widths, data.weights)
         if cells is not None:
@@ -216,20 +227,20 @@ class Rounds:
 
     def begin(self) -> None:
         """Record the losses of the start values."""
-        self._record_losses()
+        self.record(self.raw, self.raw_validation)
 
-    def _record_losses(self) -> dict[str, float]:
-        """Append the losses of the scores so far to those of the result, and return them."""
+    def record(self, raw: np.ndarray, raw_validation: np.ndarray | None) -> dict[str, float]:
+        """Append the losses of these scores to those of the result, and return them."""
         line = {}
         result, validation = self.result, self.validation
         if self.scored is not None:
-            line["train_loss"] = self._mean_loss(self.scored_y, self.raw[self.scored], self.scored_weights)
+            line["train_loss"] = self._mean_loss(self.scored_y, raw[self.scored], self.scored_weights)
             result.train_losses.append(line["train_loss"])
-        if validation is not None and self.raw_validation is not None:
+        if validation is not None and raw_validation is not None:
             if self.rules.score is None:
-                loss = line["validation_loss"] = self._mean_loss(validation.y, self.raw_validation, validation.weights)
+                loss = line["validation_loss"] = self._mean_loss(validation.y, raw_validation, validation.weights)
             else:
-                line["validation_score"] = self.rules.score(validation, self.raw_validation)
+                line["validation_score"] = self.rules.score(validation, raw_validation)
                 loss = -line["validation_score"]
             result.validation_losses.append(loss)
             self.best.offer(loss, lambda: result.n_rounds)
@@ -255,8 +266,18 @@ class Rounds:
         """Release the memory of growing; the next round allocates it again."""
         self.growers, self.rows_sums, self.all_rows, self.held_out = [], [], [], []
 
+    def share_space(self, other: Rounds) -> None:
+        """Use the scratch space of other rounds of the same rows, which do not run at the same time."""
+        for name in ("growers", "rows_sums", "all_rows", "held_out", "gradient", "hessian"):
+            setattr(self, name, getattr(other, name))
+
     def run(self) -> dict[str, float]:
-        """Add a tree for each raw score, all of them from the same scores; returns the losses after it."""
+        """Add the trees of a round; returns the losses after it."""
+        self.grow()
+        return self.record(self.raw, self.raw_validation)
+
+    def grow(self) -> None:
+        """Add a tree for each raw score, all of them from the same scores."""
         if not self.growers:
             self._prepare()
         n_scores, rules, number = self.loss.n_scores, self.rules, self.result.n_rounds
@@ -279,7 +300,6 @@ class Rounds:
             self.raw[:] = self.updated
         self.result.trees += [tree for tree in trees if tree is not None]
         self.result.output += range(n_scores)
-        return self._record_losses()
 
     def _draw(self, number: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
         """Rows of a round, None for all, and features of each of its trees."""
