@@ -140,10 +140,10 @@ def best_of_peers(frame: pd.DataFrame) -> str:
         finished = values.loc[gain.index, peers].notna()
         complete = int(finished.all(axis=1).sum()) if len(peers) == len(BEST_OF[task]) else 0
         counts = [(gain > EQUAL).sum(), (gain.abs() <= EQUAL).sum(), (gain < -EQUAL).sum()]
+        name = TASKS[task] if column == "score" else "log loss"
         rows.append([
-            f"{model}, {_size(size)}", group, TASKS[task] if column == "score" else "log loss", str(len(gain)), str(complete),
-            "-".join(map(str, counts)), f"{counts[0] / len(gain):.0%}", f"{(counts[0] + counts[1]) / len(gain):.0%}",
-            f"{gain.median():+.4f}",
+            f"{model}, {_size(size)}", group, name, str(len(gain)), str(complete), "-".join(map(str, counts)),
+            f"{counts[0] / len(gain):.0%}", f"{(counts[0] + counts[1]) / len(gain):.0%}", f"{gain.median():+.4f}",
         ])  # fmt: skip
     head = [
         "",
