@@ -37,9 +37,10 @@ def without_outliers(bins: Bins, weights: np.ndarray, deviations: np.ndarray) ->
         is_kept = (np.cumsum(masses) > limit) & (np.cumsum(masses[::-1])[::-1] > limit)
         if np.count_nonzero(is_kept) < 2:
             continue
-        values, masses = values[is_kept] / deviations[j], masses[is_kept]
-        mean = np.average(values - values[0], weights=masses)
-        spread = np.sqrt(np.average((values - values[0] - mean) ** 2, weights=masses))
-        if 0.0 < FACTOR * spread < 1.0:
-            out[j] = spread * deviations[j]
+        values, masses = values[is_kept] - values[is_kept][0], masses[is_kept]
+        size = values[-1]  # so that no square overflows, and not all become 0
+        z = values / size
+        spread = np.sqrt(np.average((z - np.average(z, weights=masses)) ** 2, weights=masses)) * size
+        if FACTOR * spread < deviations[j]:
+            out[j] = spread
     return out
