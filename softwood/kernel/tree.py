@@ -94,8 +94,9 @@ class _KernelTree(SearchedKernelModel):
         loss, and the tree is grown from what it does not explain. Outside of the range of the training rows, a column
         counts as the nearest end of it, and a missing value counts as the mean. Categories and columns with measurement
         errors have no trend. "auto" tries a trend if the number of leaves is given or chosen and the bandwidth is
-        chosen, and keeps it if refined trees beside it have the smaller held-out loss. The model is then the sum ``forest_`` of the tree and of
-        one tree for each column of the trend. Trends of classes add up to log odds, or to scores before the softmax.
+        chosen, and keeps it if refined trees beside it have the smaller held-out loss. The model is then the sum
+        ``forest_`` of the tree and of one tree for each column of the trend. Trends of classes add up to log odds, or
+        to scores before the softmax.
     bandwidth_per_node : bool
         If True, compute the bandwidths again at every node from the rows in that node. Requires `bandwidth` to be
         numbers, "silverman" or "loo".
