@@ -29,18 +29,18 @@ def without_outliers(bins: Bins, weights: np.ndarray, deviations: np.ndarray) ->
     for j in np.flatnonzero(deviations > 0):
         own = slice(bins.offsets[j], bins.offsets[j + 1])
         values, part = bins.values[own], PART if own.stop - own.start > MANY_VALUES else PART_OF_FEW
-        ends = np.array([bins.lows[own][0], bins.highs[own][-1]]) / deviations[j]
-        if (ends[1] - ends[0]) ** 2 * 4.0 * part < 1.0:  # so small a part of such values could not dominate
+        half = 0.5 * bins.highs[own][-1] - 0.5 * bins.lows[own][0]  # the difference itself may overflow
+        if 4.0 * np.sqrt(part) * half < deviations[j]:  # so small a part of such values could not dominate
             continue
         masses = np.bincount(bins.codes[:, j], weights, minlength=len(values) + 1)[: len(values)]
         limit = part * masses.sum()
         is_kept = (np.cumsum(masses) > limit) & (np.cumsum(masses[::-1])[::-1] > limit)
         if np.count_nonzero(is_kept) < 2:
             continue
-        values, masses = values[is_kept] - values[is_kept][0], masses[is_kept]
+        values, masses = 0.5 * values[is_kept] - 0.5 * values[is_kept][0], masses[is_kept]
         size = values[-1]  # so that no square overflows, and not all become 0
         z = values / size
         spread = np.sqrt(np.average((z - np.average(z, weights=masses)) ** 2, weights=masses)) * size
-        if FACTOR * spread < deviations[j]:
-            out[j] = spread
+        if 2.0 * spread < deviations[j] / FACTOR:
+            out[j] = 2.0 * spread
     return out
