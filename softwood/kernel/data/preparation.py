@@ -13,6 +13,7 @@ from softwood.kernel.data.category_statistics import SETS_UP_TO
 from softwood.kernel.data.column_statistics import standard_deviations
 from softwood.kernel.data.kernels import Kernel
 from softwood.kernel.data.measurement_errors import Errors, combine_widths
+from softwood.kernel.data.outliers import without_outliers
 from softwood.kernel.growing.problem import GrowthProblem
 from softwood.trees.tree import KernelShapes
 
@@ -30,7 +31,7 @@ class TrainingData:
     ----------
     matrix : (n, p) encoded rows;  targets;  weights : (n,)
     bins : the binned matrix
-    deviations : (p,) standard deviation of each column, 0 for categories
+    deviations : (p,) standard deviation of each column, without outliers, 0 for categories
     kernels, kinds, shapes : kernel of each column, the number of its shape, and the table of shapes
     errors : known measurement errors
     """
@@ -79,6 +80,7 @@ def prepare(
         matrix, None if equal_weights else weights, None if is_exact else max_bins, n_jobs, n_categories
     )
     deviations = np.where(columns.is_category, 0.0, standard_deviations(matrix, weights))
+    deviations = without_outliers(bins, weights, deviations)
     return TrainingData(matrix, targets, weights, bins, deviations, *kernels, errors, criterion)
 
 
