@@ -243,7 +243,7 @@ class KernelBoosting(BoostingParameters):
         min_mass = self._least_mass(rules.limits.min_mass, rows.total)
         stops = rows.has_validation and not (is_given and self.early_stopping is False)
         return replace(
-            rules,
+            self._with_one_tree(rules, loss.n_scores),
             limits=replace(rules.limits, directions=directions, min_mass=min_mass, l2=l2),
             n_features=self._n_draw(rows.data.matrix.shape[1]),
             n_iter_no_change=rules.n_iter_no_change if stops else None,
@@ -324,14 +324,14 @@ class KernelBoosting(BoostingParameters):
     def _results(self, result: Boosted, rules: BoostingRules, rows: BoostingRows) -> dict[str, Any]:
         """Attributes of the estimator fitted with the rounds so far."""
         n_rounds = max(1, result.n_rounds if rules.n_iter_no_change is None else result.best_round)
-        n_trees, unit = n_rounds * self._loss_.n_scores, rows.unit
+        n_trees, unit = n_rounds * result.per_round, rows.unit
         output = np.array(result.output[:n_trees])
         forest = boosted_forest(result.trees[:n_trees], output, result.base)
         if unit != 1.0:
             with np.errstate(over="ignore"):
                 base, value = self._loss_.out_of_unit(forest.base, forest.value, unit)
             if not np.isfinite(value).all():
-                raise too_fast(self.learning_rate, n_rounds)
+                raise too_fast(rules.learning_rate, n_rounds)
             forest = replace(forest, base=base, value=value)
         return {
             "n_iter_": n_rounds,
@@ -367,7 +367,8 @@ class KernelBoosting(BoostingParameters):
 
     def _staged_raw(self, X: Any, **conditions: Any) -> Iterator[np.ndarray]:
         matrix, widths = self._read_points(X, **conditions)
-        return self._finished.staged_predict(matrix, widths=widths, step=self._loss_.n_scores, n_jobs=self.n_jobs)
+        step = self._loss_.n_scores // self._finished.value.shape[1]  # trees of a round
+        return self._finished.staged_predict(matrix, widths=widths, step=step, n_jobs=self.n_jobs)
 
 
 def _are_ones(weights: np.ndarray) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -21,6 +21,11 @@ __all__ = ["BoostingParameters", "is_auto"]
 
 # l2_regularization="auto", in rows; comparisons/boosting says which data sets it was chosen on.
 AUTO_L2 = 3.0
+# learning_rate="auto", with a tree for each raw score, and with one for all.
+AUTO_RATE, AUTO_RATE_OF_VECTORS = 0.1, 0.3
+# multi_strategy="auto": from this number of classes on, a round has one tree for all.
+import os
+ONE_TREE_FROM = int(os.environ.get("SHARED",5))
 
 
 def is_auto(value: Any) -> bool:
@@ -38,8 +43,9 @@ class BoostingParameters(KernelModel):
         Largest number of rounds. "auto" chooses it by held-out loss, in folds if the table is small; the model is then
         fitted to all rows. If there are validation rows that stop the training early, these decide, and "auto" allows
         500 rounds for a learning rate of 0.1, more for smaller rates.
-    learning_rate : float
-        Factor on the leaf values of each tree. Smaller values need more rounds.
+    learning_rate : float or "auto"
+        Factor on the leaf values of each tree. Smaller values need more rounds. "auto" is 0.1, and 0.3 if a round has
+        one tree for all classes, see `multi_strategy`.
     bandwidth : float, array-like, dict or {"auto", "silverman", "loo"}
         Half-width of the boxes, in units of `bandwidth_unit`. Larger values give smoother predictions and slower fits.
         0 gives conventional boosting. Either one number for all columns, one number per column, a dict by column
@@ -70,6 +76,11 @@ class BoostingParameters(KernelModel):
     max_features : int, float, {"auto", "sqrt", "log2"} or None
         Number of columns drawn for each tree. A float is a fraction of all columns. "auto" chooses all or one half if
         `max_iter` is "auto"; otherwise it is all. None uses all.
+    multi_strategy : {"auto", "one_output_per_tree", "multi_output_tree"}
+        The trees of a round with more than two classes, or with several quantiles: one for each of them, or one for
+        all, with a vector of values in every leaf. Such a tree is searched along a random direction of the raw scores,
+        so a round takes little longer than with one output, and learns less. "auto" takes one tree for all from 5
+        classes on, if `max_iter` is "auto" and `growth` is "node"; otherwise one for each.
     max_bins : int
         Largest number of bins per column, at most 255. If a column has more than 64, neighbours are merged within an
         eighth of the half-width of the kernel, which hides where in them a value lies.
@@ -136,7 +147,7 @@ class BoostingParameters(KernelModel):
     """
 
     max_iter: int | Literal["auto"] = "auto"
-    learning_rate: float = 0.1
+    learning_rate: float | Literal["auto"] = "auto"
     loss: Literal["log_loss", "squared_error", "absolute_error", "quantile", "poisson"]
     bandwidth: float | Sequence[float] | np.ndarray | Mapping[Any, float] | Literal["auto", "silverman", "loo"] = "auto"
     bandwidth_decay: float = 1.0
@@ -145,6 +156,7 @@ class BoostingParameters(KernelModel):
     l2_regularization: float | Literal["auto"] = "auto"
     subsample: float = 1.0
     max_features: int | float | Literal["auto", "sqrt", "log2"] | None = "auto"
+    multi_strategy: Literal["auto", "one_output_per_tree", "multi_output_tree"] = "auto"
     monotonic_cst: Mapping[Any, int] | Sequence[int] | np.ndarray | None = None
     measurement_error: Mapping[Any, float] | Sequence[float] | np.ndarray | None = None
     cutoff: float = 0.0001
@@ -179,7 +191,8 @@ class BoostingParameters(KernelModel):
         if not is_auto(self.early_stopping):
             check_flag(self, "early_stopping", self.early_stopping)
         limits = self._limits()
-        rate = check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True)
+        check_choice(self, "multi_strategy", self.multi_strategy, ("auto", "one_output_per_tree", "multi_output_tree"))
+        rate = self._stated_rate()
         return BoostingRules(
             learning_rate=rate,
             n_rounds=self._most_rounds(rate),
@@ -205,10 +218,29 @@ class BoostingParameters(KernelModel):
         super()._check_level()
         if self.loss in ("absolute_error", "quantile"):
             raise self._no_level("loss", "'squared_error', 'poisson' or 'log_loss'")
+        if self.multi_strategy == "multi_output_tree":
+            raise self._no_level("multi_strategy", "'auto' or 'one_output_per_tree'")
         for name, only in (("scoring", "loss"), ("prediction_kernel", "same"), ("prediction_bandwidth", "same")):
             given = getattr(self, name)
             if not (isinstance(given, str) and given == only):
                 raise self._no_level(name, repr(only))
+
+    def _stated_rate(self) -> float:
+        if is_auto(self.learning_rate):
+            return AUTO_RATE
+        if isinstance(self.learning_rate, str):
+            raise parameter_error(self, "learning_rate", "a number in the range (0, inf) or 'auto'", self.learning_rate)
+        return check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True)
+
+    def _with_one_tree(self, rules: BoostingRules, n_scores: int) -> BoostingRules:
+        """The rules if a round has one tree for all raw scores; otherwise unchanged."""
+        is_chosen = n_scores >= ONE_TREE_FROM and is_auto(self.max_iter) and self.growth == "node" and self.loss == "log_loss"
+        wish = self.multi_strategy
+        if n_scores == 1 or not (is_chosen if wish == "auto" else wish == "multi_output_tree"):
+            return rules
+        rate = AUTO_RATE_OF_VECTORS if is_auto(self.learning_rate) else rules.learning_rate
+        rules = replace(rules, one_tree=True, learning_rate=rate)
+        return replace(rules, n_rounds=rules.pace * self._most_rounds(rate)) if is_auto(self.max_iter) else rules
 
     def _most_rounds(self, learning_rate: float) -> int:
         if is_auto(self.max_iter):

@@ -239,11 +239,11 @@ class Search:
         steps : where each trial is reported
         """
         parts = self._parts(TRIAL_ROWS)
-        rounds = min(n_rounds, FAST_ROUNDS)
+        rounds = min(n_rounds, FAST_ROUNDS * self._rules.pace)
         rate = min(self._rules.learning_rate * n_rounds / rounds, self._fast_rate)
         best = choices.first
         for (stage, vary), step in zip(choices.trials, steps, strict=False):
-            trial = self._run(stage, vary(best), parts, rate, rounds, FAST_PATIENCE)
+            trial = self._run(stage, vary(best), parts, rate, rounds, FAST_PATIENCE * self._rules.pace)
             best = self.best.setting
             shown = {name: value for name, value in trial.as_dict().items() if name in _SHOWN and value is not None}
             step.end(None, **shown, validation_loss=trial.loss)
@@ -253,13 +253,13 @@ class Search:
         """The best number of rounds for all rows, with the learning rate of the model."""
         rate, parts = self._rules.learning_rate, self._parts(None)
         is_known = self.trials and self._n_groups <= FOLD_ROWS and self._rules.score is None
-        if is_known and self.best.n_rounds < FAST_ROUNDS - FAST_PATIENCE:
+        if is_known and self.best.n_rounds < (FAST_ROUNDS - FAST_PATIENCE) * self._rules.pace:
             trial = self.best
         else:
             most = max(1, round(self._rules.n_rounds * rate / self._fast_rate))
             if not is_known:
                 self._leaders = []
-            trial = self._run("rounds", setting, parts, self._fast_rate, most, PATIENCE)
+            trial = self._run("rounds", setting, parts, self._fast_rate, most, PATIENCE * self._rules.pace)
         training_mass = sum(part.train.weights.sum() for part in parts) / len(parts)
         more = trial.learning_rate / rate * self._data.weights.sum() / training_mass
         return max(1, round(trial.n_rounds * more))
