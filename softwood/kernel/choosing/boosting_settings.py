@@ -42,7 +42,7 @@ BEYOND = {0.05: 0.0, 0.4: 0.8}
 # Numbers of leaves, smallest masses of a leaf, shares of the features; the first of each is used with all bandwidths.
 N_LEAVES, MASSES, SHARES = (31, 8), (20.0, 5.0), (1.0, 0.5)
 # Trials: the learning rate, the largest number of rounds, and rounds without a smaller loss that end a trial.
-FAST_RATE, FAST_ROUNDS, FAST_PATIENCE = 0.3, 30, 4
+FAST_RATE, FAST_RATE_OF_VECTORS, FAST_ROUNDS, FAST_PATIENCE = 0.3, 0.6, 30, 4
 # Whether the loss has stalled is checked after every few rounds, because the loss may pause.
 RUN_AT_ONCE = 5
 # The largest number of rounds with a learning rate of 0.1. The run that counts the rounds ends after PATIENCE rounds in
@@ -271,7 +271,7 @@ class Search:
 
     @property
     def _fast_rate(self) -> float:
-        return max(self._rules.learning_rate, FAST_RATE)
+        return max(self._rules.learning_rate, FAST_RATE_OF_VECTORS if self._rules.one_tree else FAST_RATE)
 
     def _run(
         self, stage: str, setting: Setting, parts: list[_Part], rate: float, n_rounds: int, patience: int
