@@ -24,8 +24,7 @@ AUTO_L2 = 3.0
 # learning_rate="auto", with a tree for each raw score, and with one for all.
 AUTO_RATE, AUTO_RATE_OF_VECTORS = 0.1, 0.3
 # multi_strategy="auto": from this number of classes on, a round has one tree for all.
-import os
-ONE_TREE_FROM = int(os.environ.get("SHARED",5))
+ONE_TREE_FROM = 8
 
 
 def is_auto(value: Any) -> bool:
@@ -79,7 +78,7 @@ class BoostingParameters(KernelModel):
     multi_strategy : {"auto", "one_output_per_tree", "multi_output_tree"}
         The trees of a round with more than two classes, or with several quantiles: one for each of them, or one for
         all, with a vector of values in every leaf. Such a tree is searched along a random direction of the raw scores,
-        so a round takes little longer than with one output, and learns less. "auto" takes one tree for all from 5
+        so a round takes little longer than with one output, and learns less. "auto" takes one tree for all from 8
         classes on, if `max_iter` is "auto" and `growth` is "node"; otherwise one for each.
     max_bins : int
         Largest number of bins per column, at most 255. If a column has more than 64, neighbours are merged within an
@@ -234,9 +233,11 @@ class BoostingParameters(KernelModel):
 
     def _with_one_tree(self, rules: BoostingRules, n_scores: int) -> BoostingRules:
         """The rules if a round has one tree for all raw scores; otherwise unchanged."""
-        is_chosen = n_scores >= ONE_TREE_FROM and is_auto(self.max_iter) and self.growth == "node" and self.loss == "log_loss"
-        wish = self.multi_strategy
-        if n_scores == 1 or not (is_chosen if wish == "auto" else wish == "multi_output_tree"):
+        is_wanted = self.multi_strategy == "multi_output_tree"
+        if is_auto(self.multi_strategy):
+            is_wanted = n_scores >= ONE_TREE_FROM and self.loss == "log_loss" and self.growth == "node"
+            is_wanted &= is_auto(self.max_iter)
+        if n_scores == 1 or not is_wanted:
             return rules
         rate = AUTO_RATE_OF_VECTORS if is_auto(self.learning_rate) else rules.learning_rate
         rules = replace(rules, one_tree=True, learning_rate=rate)

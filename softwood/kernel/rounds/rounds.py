@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 import softwood.compiled.boosting as loop
-
 from softwood.core.losses import Loss
 from softwood.core.steps import Best, Steps
 from softwood.core.threads import Threads
