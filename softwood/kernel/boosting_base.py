@@ -315,7 +315,13 @@ class KernelBoosting(BoostingParameters):
                     raise parameter_error(self, "scoring", "'loss' with class probabilities as y", self.scoring)
                 y = classes[y.astype(np.int64)]
             weighted = {} if _are_ones(held_out.weights) else {"sample_weight": held_out.weights}
-            return float(scorer(model, held_out.matrix, y, **weighted))
+            try:
+                return float(scorer(model, held_out.matrix, y, **weighted))
+            except ValueError as error:
+                if classes is None and raw.shape[1] > 1:
+                    expected = "'loss' or a scorer of predictions with several columns, with several quantiles"
+                    raise parameter_error(self, "scoring", expected, self.scoring) from error
+                raise
 
         return score
 

@@ -402,10 +402,18 @@ SPECS += both(
         "refused": (("scoring", "class_weight"),),
     },
     regressor={
-        "further": {"loss": ["poisson"], "quantile": [change([0.1, 0.5], loss="quantile")]},
+        "further": {
+            "loss": ["poisson"],
+            "quantile": [change([0.1, 0.5], loss="quantile")],
+            "scoring": [Change("neg_mean_squared_error", STOPPING)],
+        },
         "refused": (
-            *(("growth", "loss"), ("loss", "quantile"), ("monotonic_cst", "quantile")),
-            *(("growth", "multi_strategy"), ("loss", "multi_strategy"), ("monotonic_cst", "multi_strategy")),
+            ("multi_strategy", "scoring"),
+            ("quantile", "scoring"),
+            ("growth", "loss"),
+            ("loss", "quantile"),
+            ("monotonic_cst", "multi_strategy"),
+            ("monotonic_cst", "quantile"),
         ),
         "wrong": {"quantile": [0.5, 0.0, 1.0, "x"]},
         "changes": {

@@ -10,6 +10,8 @@ from sklearn.base import clone
 import softwood
 from softwood import KernelBoostingClassifier, KernelBoostingRegressor
 from softwood.core.losses import loss_by_name
+from softwood.explanations import shapley_values
+from softwood.export import to_python
 from softwood.kernel.boosting_parameters import AUTO_RATE_OF_VECTORS, ONE_TREE_FROM
 from softwood.kernel.rounds import newton, rounds, vectors
 
@@ -130,6 +132,14 @@ def test_files_and_explanations(tmp_path):
     loaded = softwood.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
     assert len(list(loaded.staged_predict_proba(X))) == 8
+    exported = {}
+    exec(to_python(model), exported)
+    np.testing.assert_allclose(
+        [exported["predict"](row) for row in X[:20].tolist()], model.predict_proba(X[:20]), rtol=1e-9
+    )
+    shapley = shapley_values(model, X[:5])
+    total = shapley.values.sum(axis=1) + shapley.base_values
+    np.testing.assert_allclose(total, model.decision_function(X[:5]), rtol=1e-9)
     assert model.feature_importances_.sum() == pytest.approx(1.0)
     assert model.feature_importances_.min() >= 0
 
