@@ -25,6 +25,7 @@ from softwood.core.threads import Threads
 from softwood.kernel.boosting_parameters import AUTO_LEAVES, BoostingParameters, is_auto
 from softwood.kernel.choosing.boosting_plans import PLANS
 from softwood.kernel.choosing.boosting_settings import Choices, Search
+from softwood.kernel.data.category_statistics import SETS_UP_TO, ManyCategories, as_sets
 from softwood.kernel.data.measurement_errors import Errors, error_functions
 from softwood.kernel.data.preparation import common_errors
 from softwood.kernel.growing.bagging import draws_of
@@ -153,9 +154,16 @@ class KernelBoosting(BoostingParameters):
                 kept = np.flatnonzero(~is_held_out)
                 train, validation = train.take(~is_held_out), train.take(is_held_out)
                 targets, numbers = targets.take(kept), numbers[kept]
+        categories = ManyCategories.of(
+            train.matrix, targets.matrix(), train.weights, train.group, self.columns_.n_categories, seed
+        )
+        if categories is not None:
+            train = replace(train, matrix=categories.encoded)
+            if validation is not None:
+                validation = replace(validation, matrix=categories.statistics.encode(validation.matrix))
         data = self._prepare(train.matrix, targets, train.weights, numbers, len(np.asarray(y)), None, "squared_error")
         self._check_errors(data.errors)
-        yield BoostingRowsInMemory(data, seed, train, validation, loss, unit, self.n_jobs)
+        yield BoostingRowsInMemory(data, seed, train, validation, loss, unit, self.n_jobs, categories)
 
     def _rows_in_parts(self, source: Source) -> BoostingRows:
         seed = self._new_seed()
@@ -294,7 +302,9 @@ class KernelBoosting(BoostingParameters):
                 min_mass = tuple(self._least_mass(mass, rows.total) for mass in plan.min_mass)
             if is_auto(self.max_features) and p > 1:
                 n_features = tuple(round(share * p) for share in plan.shares)
-        return Choices(plan.scales if has_scales else (), plan.beyond, max_leaves, min_mass, n_features)
+        are_few = (self.columns_.n_categories > 2) & (self.columns_.n_categories <= SETS_UP_TO)
+        by_code = plan.by_code if is_auto(self.max_iter) and self.growth == "node" and are_few.any() else (False,)
+        return Choices(plan.scales if has_scales else (), plan.beyond, max_leaves, min_mass, n_features, by_code)
 
     def _score_function(self, rows: BoostingRows) -> Callable[[BoostingData, np.ndarray], float] | None:
         """The scorer of `scoring` as a function of rows and their raw scores; None for the loss."""
@@ -337,6 +347,7 @@ class KernelBoosting(BoostingParameters):
         n_trees, unit = n_rounds * result.per_round, rows.unit
         output = np.array(result.output[:n_trees])
         forest = boosted_forest(result.trees[:n_trees], output, result.base)
+        forest = as_sets(forest, self.columns_.n_categories, rows.categories)
         if result.n_models > 1:
             forest = replace(forest, value=forest.value / result.n_models)
         if unit != 1.0:

@@ -59,6 +59,8 @@ class _RowsInParts:
     data: TrainingData
     seed: int
 
+    categories = None  # columns of many categories are refused
+
     @property
     def total(self) -> float:
         """Mass of all rows."""

@@ -98,6 +98,7 @@ class BoostingRules:
 
     Attributes
     ----------
+    by_code : whether columns of categories are split by thresholds of the categories' numbers, rather than by sets
     decay : factor on the bandwidth after each round
     subsample : fraction of the rows for each round;  n_features : number of features drawn for each tree
     one_tree : whether a round has one tree for all raw scores, with a vector of values in every leaf
@@ -111,6 +112,7 @@ class BoostingRules:
     learning_rate: float
     n_rounds: int
     limits: NewtonLimits
+    by_code: bool = False
     decay: float = 1.0
     subsample: float = 1.0
     n_features: int | None = None
@@ -210,6 +212,8 @@ class Rounds:
         validation: BoostingData | None = None,
         scored: np.ndarray | None = None,
     ) -> None:
+        if rules.by_code:
+            bins = bins._replace(n_categories=np.zeros(0, np.int64))
         if rules.decay == 1.0:  # otherwise, kernels become narrower from round to round
             bins = merge_narrow_bins(bins, widths, data.weights)
         self.data, self.bins, self.loss, self.rules, self.result = data, bins, loss, rules, result
