@@ -149,7 +149,7 @@ class BoostingRowsInMemory:
         self, widths: np.ndarray, rules: BoostingRules, result: Boosted, steps: Steps, snapshot: Snapshot
     ) -> None:
         """Add trees to `result`, round by round; `widths` (p,) are the half-widths in the first round."""
-        widths, scored = self.data.problem(widths).widths, np.flatnonzero(self.train.group < SCORED_ROWS)
+        scored = np.flatnonzero(self.train.group < SCORED_ROWS)
         with Threads(effective_n_jobs(self.n_jobs)) as threads:
             members = [
                 Rounds(

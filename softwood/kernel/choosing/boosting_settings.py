@@ -25,6 +25,7 @@ from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, 
 from softwood.kernel.rows import BoostingRows
 
 __all__ = [
+    "FOLD_ROWS",
     "Choices",
     "Search",
     "Setting",
@@ -287,8 +288,7 @@ class Search:
             widths = self._widths_of(setting)
             rules = replace(setting.of(self._rules).at(widths), learning_rate=rate)
             rules = rules if is_count else replace(rules, score=None)
-            grown = self._rows.trial.problem(widths).widths  # with measurement errors
-            courses = [_Course(part, grown, self._rows, rules, self._threads) for part in parts]
+            courses = [_Course(part, widths, self._rows, rules, self._threads) for part in parts]
         curves: list[np.ndarray] = []
         for course in courses:
             curves.append(course.go_on(n_rounds, patience, WORTH_WHILE if is_count else 0.0))
