@@ -16,7 +16,6 @@ from softwood.core.losses import Loss, loss_by_name
 from softwood.core.parameters import check_choice, parameter_error
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.boosting_base import KernelBoosting
-from softwood.kernel.rounds.rounds import BoostingRules
 
 __all__ = ["KernelBoostingClassifier", "KernelBoostingRegressor"]
 
@@ -53,9 +52,8 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
 
     loss: Literal["log_loss"] = "log_loss"
 
-    def _check_parameters(self) -> BoostingRules:
+    def _check_loss(self) -> None:
         check_choice(self, "loss", self.loss, ("log_loss",))
-        return super()._check_parameters()
 
     def _loss_and_targets(self, targets: ClassTargets, y: Any, rows: np.ndarray) -> tuple[Loss, np.ndarray]:
         n_classes = len(targets.classes)
@@ -215,7 +213,7 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
     loss: Literal["squared_error", "absolute_error", "quantile", "poisson"] = "squared_error"
     quantile: float | Sequence[float] | None = None
 
-    def _check_parameters(self) -> BoostingRules:
+    def _check_loss(self) -> None:
         check_choice(self, "loss", self.loss, ("squared_error", "absolute_error", "quantile", "poisson"))
         if self.loss == "quantile":
             try:
@@ -225,17 +223,12 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
                 raise parameter_error(self, "quantile", expected, self.quantile) from None
         elif self.quantile is not None:
             raise parameter_error(self, "quantile", f"None with loss={self.loss!r}", self.quantile)
-        return super()._check_parameters()
 
     def _loss_and_targets(self, targets: RealTargets, y: Any, rows: np.ndarray) -> tuple[Loss, np.ndarray]:
         if targets.scaled.shape[1] > 1:
             raise ValueError(f"y must be one column of targets for boosting, got {targets.scaled.shape[1]}.")
         learned = column_or_1d(np.asarray(y, dtype=np.float64), warn=True)[rows]
         return loss_by_name(self.loss, quantile=_listed(self.quantile)), learned
-
-    def _results(self, *args: Any) -> dict[str, Any]:
-        quantiles = _listed(self.quantile)
-        return {**super()._results(*args), "n_outputs_": len(quantiles) if isinstance(quantiles, list) else 1}
 
     def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
         """Predicted targets.

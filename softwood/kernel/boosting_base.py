@@ -24,19 +24,16 @@ from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_
 from softwood.core.threads import Threads
 from softwood.kernel.boosting_parameters import BoostingParameters, is_auto
 from softwood.kernel.choosing.boosting_settings import MASSES, N_LEAVES, SHARES, Choices, Search
-from softwood.kernel.data.binning import Bins, bin_features
 from softwood.kernel.data.measurement_errors import Errors, error_functions
-from softwood.kernel.data.preparation import TrainingData, common_errors
+from softwood.kernel.data.preparation import common_errors
 from softwood.kernel.growing.bagging import draws_of
 from softwood.kernel.parts.fits import TRIAL_ROWS, BoostingRowsInParts
 from softwood.kernel.parts.sources import Source
-from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.rounds.finishing import boosted_forest
 from softwood.kernel.rounds.leaves import too_fast
-from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules
+from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, TreePrediction
 from softwood.kernel.rows import BoostingRows, BoostingRowsInMemory
 from softwood.trees.forest import SoftForest
-from softwood.trees.tree import SoftTree
 
 __all__ = ["KernelBoosting"]
 
@@ -106,21 +103,19 @@ class KernelBoosting(BoostingParameters):
     ) -> None:
         rules = self._check_parameters()
         with self._rows(X, y, sample_weight, X_val, y_val, sample_weight_val) as rows:
-            data, loss = rows.data, rows.loss
-            self._loss_ = loss
-            rules = self._rules_for(rules, rows, is_given=X_val is not None)
+            self._loss_ = rows.loss
             stages = fit.stages()
-            rules, widths = self._searched(rows, rules, self._given_widths(data), stages)
-            kernels = self._make_prediction_kernels(widths, data)
-            self.bandwidths_, self._prediction_kernels_ = widths, kernels
+            rules = self._rules_for(rules, rows, is_given=X_val is not None)
+            rules, widths = self._search(rules, rows, stages)
+            self.bandwidths_, self._prediction_kernels_ = widths, self._make_prediction_kernels(widths, rows.data)
             result = Boosted(rows.start)
 
             def results() -> dict[str, Any]:
-                return {"history_": list(stages.history), **self._results(result, rules, data, rows.unit)}
+                return {"history_": list(stages.history), **self._results(result, rules, rows)}
 
             try:
                 with stages.stage("boost", "round", rules.n_rounds) as steps:
-                    rows.boost(widths, _with_prediction_kernels(rules, kernels, data), result, steps, results)
+                    rows.boost(widths, rules.at(widths), result, steps, results)
             except KeyboardInterrupt:
                 if result.n_rounds:
                     self.__dict__.update(results())
@@ -189,9 +184,34 @@ class KernelBoosting(BoostingParameters):
         if self._has_node_widths and errors:
             raise self._no_errors_with_node_widths()
 
+    @property
+    def _has_node_widths(self) -> bool:
+        return self.bandwidth_decay != 1.0
+
+    def _no_errors_with_node_widths(self) -> ValueError:
+        return parameter_error(self, "bandwidth_decay", "1.0 with measurement errors", self.bandwidth_decay)
+
     def _raw_targets(self, targets: ClassTargets | RealTargets, y: Any, rows: np.ndarray) -> np.ndarray:
         self._loss_and_targets(targets, y, rows)  # an error if there are several columns
         return super()._raw_targets(targets, y, rows)
+
+    def _loss_and_targets(self, targets: Any, y: Any, rows: np.ndarray) -> tuple[Loss, np.ndarray]:
+        """The loss, and the targets of the kept rows in the form that the loss takes."""
+        raise NotImplementedError
+
+    def _held_out_rows(self, data: BoostingData, seed: int) -> np.ndarray | None:
+        """Mask of the rows set aside as validation rows, drawn by content, (n,) bool; None if there are none."""
+        chooses = is_auto(self.early_stopping)
+        n_groups = int(data.group.max()) + 1
+        is_large = len(data.matrix) > STOP_FROM and not is_auto(self.max_iter)  # if auto, the rounds are counted
+        if not (is_large if chooses else self.early_stopping):
+            return None
+        if n_groups < 2:
+            if chooses:
+                return None
+            raise ValueError("early_stopping=True needs at least two different rows in X to set some of them aside.")
+        n_held_out = min(max(1, round(n_groups * float(self.validation_fraction))), n_groups - 1)
+        return np.random.default_rng([seed, 1]).permutation(n_groups)[data.group] < n_held_out
 
     def _read_validation(
         self, X: Any, y: Any, sample_weight: Any, targets: ClassTargets | RealTargets
@@ -211,19 +231,15 @@ class KernelBoosting(BoostingParameters):
             raise ValueError("sample_weight_val and class_weight leave no row of X_val with a weight above zero.")
         return BoostingData(matrix, learned, weights, np.arange(len(matrix)))
 
-    # Settings
+    # Rules and settings
 
     def _rules_for(self, rules: BoostingRules, rows: BoostingRows, *, is_given: bool) -> BoostingRules:
         """The rules, completed by those that depend on the rows; is_given : whether the user gave validation rows."""
-        loss, directions = rows.loss, self._directions()
-        if directions is not None and loss.n_scores > 1:
-            raise parameter_error(
-                self, "monotonic_cst", "None with more than two classes or with several quantiles", self.monotonic_cst
-            )
-        train = rows.train
-        l2 = rules.limits.l2
+        loss, train, l2 = rows.loss, rows.train, rules.limits.l2
         if is_auto(self.l2_regularization):  # in the unit of the second derivatives
             l2 = loss.hessian_unit(train.y, train.weights) * l2
+        kernels = self._make_prediction_kernels(np.zeros(train.matrix.shape[1]), rows.data)
+        directions = self._checked_directions(loss, kernels)
         min_mass = self._least_mass(rules.limits.min_mass, rows.total)
         stops = rows.has_validation and not (is_given and self.early_stopping is False)
         return replace(
@@ -232,79 +248,16 @@ class KernelBoosting(BoostingParameters):
             n_features=self._n_draw(rows.data.matrix.shape[1]),
             n_iter_no_change=rules.n_iter_no_change if stops else None,
             score=self._score_function(rows),
+            prediction=TreePrediction.of(kernels, rows.data.errors, self.prediction_bandwidth),
         )
 
-    def _make_prediction_kernels(self, widths: np.ndarray, data: TrainingData) -> PredictionKernels:
-        found, directions = super()._make_prediction_kernels(widths, data), self._directions()
-        if directions is not None:
-            # The mass of a kernel that gets wider as it moves may move the other way.
-            is_scaled = np.array([kernel.scale is not None for kernel in found.kernels])
-            for k in np.flatnonzero(is_scaled & (directions != 0)):
-                expected = "0 for columns whose prediction_kernel has a scale"
-                raise parameter_error(self, "monotonic_cst", expected, self.columns_.names[k])
-        return found
-
-    def _read_points(
-        self, X: Any, *, measurement_error: Any = None, **unknown: Any
-    ) -> tuple[np.ndarray, np.ndarray | None]:
-        found = super()._read_points(X, measurement_error=measurement_error, **unknown)
-        directions = None if measurement_error is None else self._directions()
-        if directions is not None:
-            for k, function in error_functions(self, measurement_error, self.columns_).items():
-                if function is not None and directions[k] != 0:
-                    expected = "a number or an array for a column with a monotonic constraint"
-                    raise parameter_error(self, "measurement_error", expected, self.columns_.names[k])
-        return found
-
-    def _loss_and_targets(self, targets: Any, y: Any, rows: np.ndarray) -> tuple[Loss, np.ndarray]:
-        """The loss, and the targets of the kept rows in the form that the loss takes."""
-        raise NotImplementedError
-
-    @property
-    def _has_node_widths(self) -> bool:
-        return self.bandwidth_decay != 1.0
-
-    def _no_errors_with_node_widths(self) -> ValueError:
-        return parameter_error(self, "bandwidth_decay", "1.0 with measurement errors", self.bandwidth_decay)
-
-    # Parts of the rows
-
-    def _held_out_rows(self, data: BoostingData, seed: int) -> np.ndarray | None:
-        """Mask of the rows set aside as validation rows, drawn by content, (n,) bool; None if there are none."""
-        chooses = is_auto(self.early_stopping)
-        n_groups = int(data.group.max()) + 1
-        is_large = len(data.matrix) > STOP_FROM and not is_auto(self.max_iter)  # if auto, the rounds are counted
-        if not (is_large if chooses else self.early_stopping):
-            return None
-        if n_groups < 2:
-            if chooses:
-                return None
-            raise ValueError("early_stopping=True needs at least two different rows in X to set some of them aside.")
-        n_held_out = min(max(1, round(n_groups * float(self.validation_fraction))), n_groups - 1)
-        return np.random.default_rng([seed, 1]).permutation(n_groups)[data.group] < n_held_out
-
-    def _bins_of(self, data: BoostingData) -> Bins:
-        equal = bool(np.all(data.weights == data.weights[0]))
-        return bin_features(
-            data.matrix, None if equal else data.weights, self.max_bins, self.n_jobs, self.columns_.n_categories
-        )
-
-    def _searched(
-        self, rows: BoostingRows, rules: BoostingRules, widths: np.ndarray | None, stages: Steps
-    ) -> tuple[BoostingRules, np.ndarray]:
+    def _search(self, rules: BoostingRules, rows: BoostingRows, stages: Steps) -> tuple[BoostingRules, np.ndarray]:
         """The rules and half-widths with everything that is "auto" chosen."""
-        data = rows.trial
-
-        def spread(scale: float | None, rules: BoostingRules) -> tuple[np.ndarray, BoostingRules]:
-            chosen = widths if scale is None else scale * data.deviations
-            assert chosen is not None
-            kernels = self._make_prediction_kernels(chosen, data)
-            return data.problem(chosen).widths, _with_prediction_kernels(rules, kernels, data)
-
-        choices = self._choices(rows, rules, widths is None)
+        widths = self._given_widths(rows.data)
+        choices = self._choices(rules, rows, widths is None)
         setting = choices.first
         with Threads(effective_n_jobs(self.n_jobs)) as threads:
-            search = Search(rows.train, self._bins_of, spread, rows.loss, rules, rows.seed, threads)
+            search = Search(rows, rules, widths, threads, self.max_bins)
             if search.is_possible and choices.trials:
                 with stages.stage("search", "trial", len(choices.trials)) as steps:
                     setting = search.choose(choices, rules.n_rounds, steps)
@@ -317,14 +270,14 @@ class KernelBoosting(BoostingParameters):
             self.search_ = [trial.as_dict() for trial in search.trials]
         if setting.scale is not None:
             self.bandwidth_ = setting.scale
-            widths = setting.scale * data.deviations
+            widths = setting.scale * rows.trial.deviations
         self.max_leaf_nodes_, self.min_mass_, self.max_features_ = (
             setting.max_leaves, setting.min_mass, setting.n_features
         )  # fmt: skip
         assert widths is not None
         return setting.of(rules), widths
 
-    def _choices(self, rows: BoostingRows, rules: BoostingRules, has_scales: bool) -> Choices:
+    def _choices(self, rules: BoostingRules, rows: BoostingRows, has_scales: bool) -> Choices:
         """What is compared: the values of the parameters that are "auto", if the rounds are, too."""
         p = rows.data.matrix.shape[1]
         max_leaves: tuple[int | None, ...] = (rules.limits.max_leaves,)
@@ -368,10 +321,10 @@ class KernelBoosting(BoostingParameters):
 
     # The finished model
 
-    def _results(self, result: Boosted, rules: BoostingRules, data: TrainingData, unit: float) -> dict[str, Any]:
+    def _results(self, result: Boosted, rules: BoostingRules, rows: BoostingRows) -> dict[str, Any]:
         """Attributes of the estimator fitted with the rounds so far."""
         n_rounds = max(1, result.n_rounds if rules.n_iter_no_change is None else result.best_round)
-        n_trees = n_rounds * self._loss_.n_scores
+        n_trees, unit = n_rounds * self._loss_.n_scores, rows.unit
         output = np.array(result.output[:n_trees])
         forest = boosted_forest(result.trees[:n_trees], output, result.base)
         if unit != 1.0:
@@ -384,13 +337,26 @@ class KernelBoosting(BoostingParameters):
             "n_iter_": n_rounds,
             "train_score_": -np.array(result.train_losses),
             "validation_score_": -np.array(result.validation_losses),
-            "forest_": self._prediction_kernels_.of(forest, data.errors),
+            "forest_": self._prediction_kernels_.of(forest, rows.data.errors),
+            **({} if hasattr(self, "classes_") else {"n_outputs_": self._loss_.n_scores}),
         }
 
     @property
     def _finished(self) -> SoftForest:
         check_is_fitted(self, "forest_")
         return self.forest_
+
+    def _read_points(
+        self, X: Any, *, measurement_error: Any = None, **unknown: Any
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        found = super()._read_points(X, measurement_error=measurement_error, **unknown)
+        directions = None if measurement_error is None else self._directions()
+        if directions is not None:
+            for k, function in error_functions(self, measurement_error, self.columns_).items():
+                if function is not None and directions[k] != 0:
+                    expected = "a number or an array for a column with a monotonic constraint"
+                    raise parameter_error(self, "measurement_error", expected, self.columns_.names[k])
+        return found
 
     def _raw(self, X: Any, **conditions: Any) -> np.ndarray:
         """Raw scores of the rows, (n_rows, n_scores)."""
@@ -411,15 +377,3 @@ def _are_ones(weights: np.ndarray) -> bool:
 def _takes_weights(scorer: Callable[..., Any]) -> bool:
     parameters = signature(scorer).parameters.values()
     return any(parameter.name == "sample_weight" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)
-
-
-def _with_prediction_kernels(rules: BoostingRules, kernels: PredictionKernels, data: TrainingData) -> BoostingRules:
-    """The rules with the prediction kernel, if it differs from the kernel that trees are grown with."""
-    if kernels.is_as_grown:
-        return rules
-
-    def predict(tree: SoftTree, matrix: np.ndarray) -> np.ndarray:
-        cells = kernels.cells(common_errors(data.errors), matrix)
-        return kernels.of(tree, data.errors).predict(matrix, widths=cells)[:, 0]
-
-    return replace(rules, predict=predict)

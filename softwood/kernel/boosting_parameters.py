@@ -9,9 +9,11 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from softwood.core.estimators import estimator
+from softwood.core.losses import Loss
 from softwood.core.parameters import check_choice, check_count, check_flag, check_integer, check_number, parameter_error
 from softwood.kernel.base import KernelModel
 from softwood.kernel.choosing.boosting_settings import MASSES, N_LEAVES, most_rounds
+from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.rounds.newton import NewtonLimits
 from softwood.kernel.rounds.rounds import BoostingRules
 
@@ -170,6 +172,7 @@ class BoostingParameters(KernelModel):
     cv: ClassVar[int] = 3
 
     def _check_parameters(self) -> BoostingRules:
+        self._check_loss()
         self._check_kernel_parameters()
         check_integer(self, "n_iter_no_change", self.n_iter_no_change, low=1)
         check_number(self, "validation_fraction", self.validation_fraction, low=0.0, open_low=True, high=0.9)
@@ -193,6 +196,10 @@ class BoostingParameters(KernelModel):
             n_iter_no_change=self.n_iter_no_change,
             tol=check_number(self, "tol", self.tol, low=0.0),
         )
+
+    def _check_loss(self) -> None:
+        """Check `loss` and what belongs to it."""
+        raise NotImplementedError
 
     def _check_level(self) -> None:
         super()._check_level()
@@ -237,6 +244,21 @@ class BoostingParameters(KernelModel):
         if isinstance(self.max_features, str):
             check_choice(self, "max_features", self.max_features, ("auto", "sqrt", "log2"))
         return p if is_auto(self.max_features) else super()._n_draw(p)
+
+    def _checked_directions(self, loss: Loss, kernels: PredictionKernels) -> np.ndarray | None:
+        """Monotonic constraint of each encoded column, (p,), that this loss and these prediction kernels can keep."""
+        directions = self._directions()
+        if directions is None:
+            return None
+        if loss.n_scores > 1:
+            expected = "None with more than two classes or with several quantiles"
+            raise parameter_error(self, "monotonic_cst", expected, self.monotonic_cst)
+        # The mass of a kernel that gets wider as it moves may move the other way.
+        is_scaled = np.array([kernel.scale is not None for kernel in kernels.kernels])
+        for k in np.flatnonzero(is_scaled & (directions != 0)):
+            expected = "0 for columns whose prediction_kernel has a scale"
+            raise parameter_error(self, "monotonic_cst", expected, self.columns_.names[k])
+        return directions
 
     def _directions(self) -> np.ndarray | None:
         """Monotonic constraint of each encoded column, (p,); None if there is none."""

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from softwood.core.losses import Loss
 from softwood.core.steps import Steps
 from softwood.core.threads import Threads
-from softwood.kernel.data.binning import Bins
+from softwood.kernel.data.binning import Bins, bin_features
 from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, Rounds
+from softwood.kernel.rows import BoostingRows
 
 __all__ = [
     "BEYOND",
@@ -175,13 +175,12 @@ class _Course:
     """Boosting on the training rows of a part, which can be continued; arguments as of `Rounds`."""
 
     def __init__(
-        self, part: _Part, widths: np.ndarray, loss: Loss, rules: BoostingRules, seed: int, threads: Threads
+        self, part: _Part, widths: np.ndarray, rows: BoostingRows, rules: BoostingRules, threads: Threads
     ) -> None:
-        train = part.train
-        result = Boosted(loss.start(train.y, train.weights))
+        result = Boosted(rows.loss.start(part.train.y, part.train.weights))
         self._rounds = Rounds(
-            train, part.bins, widths, loss, rules, seed, threads, result, validation=part.held_out
-        )  # fmt: skip
+            part.train, part.bins, widths, rows.loss, rules, rows.seed, threads, result, validation=part.held_out
+        )
         self._rounds.begin()
 
     def go_on(self, n_rounds: int, patience: int, worth_while: float) -> np.ndarray:
@@ -203,10 +202,8 @@ class Search:
 
     Parameters
     ----------
-    data : the training rows
-    bin : bins the rows of a part
-    spread : the half-widths (p,) of a scale, and the rules with the prediction kernel that belongs to them
-    loss, rules, seed, threads : as of `Rounds`
+    widths : (p,) half-widths; None if a scale is to be chosen
+    max_bins : largest number of bins of a column
 
     Attributes
     ----------
@@ -215,17 +212,15 @@ class Search:
 
     def __init__(
         self,
-        data: BoostingData,
-        bin: Callable[[BoostingData], Bins],
-        spread: Callable[[float | None, BoostingRules], tuple[np.ndarray, BoostingRules]],
-        loss: Loss,
+        rows: BoostingRows,
         rules: BoostingRules,
-        seed: int,
+        widths: np.ndarray | None,
         threads: Threads,
+        max_bins: int,
     ) -> None:
-        self._data, self._bin, self._spread = data, bin, spread
-        self._loss, self._rules, self._seed, self._threads = loss, rules, seed, threads
-        self._n_groups = int(data.group.max()) + 1
+        self._rows, self._rules, self._widths, self._threads, self._max_bins = rows, rules, widths, threads, max_bins
+        self._data = rows.train
+        self._n_groups = int(self._data.group.max()) + 1
         self.trials: list[Trial] = []
         self._folds: list[_Part] = []
         self._leaders: list[_Course] = []  # of the best trial, a course for each part
@@ -285,9 +280,11 @@ class Search:
         is_count = stage == "rounds"
         courses = self._leaders if is_count else []
         if not courses:
-            rules = replace(setting.of(self._rules), learning_rate=rate)
-            widths, rules = self._spread(setting.scale, rules if is_count else replace(rules, score=None))
-            courses = [_Course(part, widths, self._loss, rules, self._seed, self._threads) for part in parts]
+            widths = self._widths_of(setting)
+            rules = replace(setting.of(self._rules).at(widths), learning_rate=rate)
+            rules = rules if is_count else replace(rules, score=None)
+            grown = self._rows.trial.problem(widths).widths  # with measurement errors
+            courses = [_Course(part, grown, self._rows, rules, self._threads) for part in parts]
         curves: list[np.ndarray] = []
         for course in courses:
             curves.append(course.go_on(n_rounds, patience, WORTH_WHILE if is_count else 0.0))
@@ -318,7 +315,7 @@ class Search:
     def _parts(self, most_rows: int | None) -> list[_Part]:
         """Training and held-out rows, divided by content: folds, or one part if there are many rows."""
         data, n_groups = self._data, self._n_groups
-        number = np.random.default_rng([self._seed, 2]).permutation(n_groups)[data.group]
+        number = np.random.default_rng([self._rows.seed, 2]).permutation(n_groups)[data.group]
         if n_groups <= FOLD_ROWS:
             if not self._folds:
                 held_out = [number % N_FOLDS == fold for fold in range(N_FOLDS)]
@@ -330,7 +327,17 @@ class Search:
 
     def _part(self, is_training: np.ndarray, is_held_out: np.ndarray) -> _Part:
         train = self._data.take(is_training)
-        return _Part(train, self._bin(train), self._data.take(is_held_out))
+        weights = None if np.all(train.weights == train.weights[0]) else train.weights
+        n_categories = self._rows.data.bins.n_categories
+        bins = bin_features(train.matrix, weights, self._max_bins, self._threads.n_threads, n_categories)
+        return _Part(train, bins, self._data.take(is_held_out))
+
+    def _widths_of(self, setting: Setting) -> np.ndarray:
+        """Half-widths (p,) of a setting, without measurement errors."""
+        if setting.scale is not None:
+            return setting.scale * self._rows.trial.deviations
+        assert self._widths is not None
+        return self._widths
 
 
 def _has_stalled(losses: list[float], patience: int, worth_while: float) -> bool:

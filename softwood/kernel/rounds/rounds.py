@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,9 @@ from softwood.core.losses import Loss
 from softwood.core.steps import Best, Steps
 from softwood.core.threads import Threads
 from softwood.kernel.data.binning import Bins, merge_narrow_bins
+from softwood.kernel.data.measurement_errors import Errors
+from softwood.kernel.data.preparation import common_errors
+from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.rounds.finishing import boosted_tree
 from softwood.kernel.rounds.held_out import HeldOutRows
 from softwood.kernel.rounds.leaves import refit_leaves, take_step
@@ -21,7 +24,7 @@ from softwood.trees.tree import SoftTree
 if TYPE_CHECKING:
     from softwood.kernel.parts.boosting import RoundsByLevels
 
-__all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "boost"]
+__all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "TreePrediction", "boost"]
 
 # Scores whose gradients or losses are computed at once: few enough for the cache.
 _BLOCK = 1 << 16
@@ -53,6 +56,38 @@ class BoostingData:
 
 
 @dataclass(frozen=True)
+class TreePrediction:
+    """How new trees predict, if the prediction kernels differ from those that trees are grown with.
+
+    Attributes
+    ----------
+    errors : measurement errors of the training rows
+    is_as_wide : whether the kernels are as wide as those that trees are grown with
+    """
+
+    kernels: PredictionKernels
+    errors: Errors
+    is_as_wide: bool
+
+    @classmethod
+    def of(cls, kernels: PredictionKernels, errors: Errors, prediction_bandwidth: Any) -> TreePrediction | None:
+        """None if trees predict as they are grown."""
+        if kernels.is_as_grown:
+            return None
+        is_same = isinstance(prediction_bandwidth, str) and prediction_bandwidth == "same"
+        return cls(kernels, errors, is_same and not kernels.is_crisp)
+
+    def at(self, widths: np.ndarray) -> TreePrediction:
+        """Of trees that are grown with these half-widths (p,)."""
+        return replace(self, kernels=replace(self.kernels, widths=widths)) if self.is_as_wide else self
+
+    def predict(self, tree: SoftTree, matrix: np.ndarray) -> np.ndarray:
+        """Predictions of a tree for the rows, (n,)."""
+        cells = self.kernels.cells(common_errors(self.errors), matrix)
+        return self.kernels.of(tree, self.errors).predict(matrix, widths=cells)[:, 0]
+
+
+@dataclass(frozen=True)
 class BoostingRules:
     """How boosting goes on from round to round.
 
@@ -63,8 +98,7 @@ class BoostingRules:
     n_iter_no_change, tol : stop after this many rounds in a row in which the validation loss falls by no more than
         `tol`; None: never
     score : function of validation rows and their raw scores, larger is better, that replaces the loss of these rows
-    predict : function that predicts (n,) with a tree for rows (n, p), if the prediction kernels differ from those that
-        trees are grown with
+    prediction : None if trees predict as they are grown
     """
 
     learning_rate: float
@@ -76,7 +110,11 @@ class BoostingRules:
     n_iter_no_change: int | None = None
     tol: float = 0.0
     score: Callable[[BoostingData, np.ndarray], float] | None = None
-    predict: Callable[[SoftTree, np.ndarray], np.ndarray] | None = None
+    prediction: TreePrediction | None = None
+
+    def at(self, widths: np.ndarray) -> BoostingRules:
+        """The rules of trees that are grown with these half-widths (p,)."""
+        return self if self.prediction is None else replace(self, prediction=self.prediction.at(widths))
 
 
 @dataclass
@@ -196,14 +234,18 @@ class Rounds:
         self.rows_sums = [np.empty((n, 3)) for _ in self.growers]
         for rows_sums in self.rows_sums:
             rows_sums[:, 2] = self.data.weights
+        # For predictions of rows that a tree has not been grown from.
+        self.all_rows: list[HeldOutRows] = []
         self.held_out: list[HeldOutRows] = []
-        if validation is not None and rules.predict is None:
-            matrix = validation.matrix
-            self.held_out = [HeldOutRows(matrix, self.bins.n_categories) for _ in self.growers]
+        if rules.prediction is None:
+            if rules.subsample < 1.0:
+                self.all_rows = [HeldOutRows(self.data.matrix, self.bins.n_categories) for _ in self.growers]
+            if validation is not None:
+                self.held_out = [HeldOutRows(validation.matrix, self.bins.n_categories) for _ in self.growers]
 
     def release_memory(self) -> None:
         """Release the memory of growing; the next round allocates it again."""
-        self.growers, self.rows_sums, self.held_out = [], [], []
+        self.growers, self.rows_sums, self.all_rows, self.held_out = [], [], [], []
 
     def run(self) -> dict[str, float]:
         """Add a tree for each raw score, all of them from the same scores; returns the losses after it."""
@@ -284,12 +326,18 @@ class Rounds:
         if not loss.has_exact_leaves:
             refit_leaves(tree, loss, data.y, data.weights, self.raw, score, rules.limits.directions)
         take_step(tree.nodes["value"], loss.max_step, rules.learning_rate, self.result.n_rounds)
-        _add_tree(tree, rules, rows, data.matrix, self.updated, score, self.growers[worker].threads)
+        if rules.prediction is not None:
+            self.updated[:, score] += rules.prediction.predict(boosted_tree(tree), data.matrix)
+        elif rows is None:
+            tree.add_to(self.updated, score, self.growers[worker].threads)
+        else:
+            self.all_rows[worker].add(tree, self.updated, score)
         if self.validation is not None and self.raw_validation is not None:
-            if self.held_out:
+            if rules.prediction is None:
                 self.held_out[worker].add(tree, self.raw_validation, score)
             else:
-                self.raw_validation[:, score] += _predict(tree, rules, self.validation.matrix)
+                predicted = rules.prediction.predict(boosted_tree(tree), self.validation.matrix)
+                self.raw_validation[:, score] += predicted
         return NewtonTree(tree.nodes, tree.widths, _NONE, _NONE, None, tree.subsets)
 
 
@@ -322,25 +370,3 @@ def _draw_features(p: int, n_features: int | None, rng: np.random.Generator) -> 
     if n_features is None or n_features >= p:
         return np.arange(p)
     return np.sort(rng.permutation(p)[:n_features])
-
-
-def _add_tree(
-    tree: NewtonTree,
-    rules: BoostingRules,
-    rows: np.ndarray | None,
-    matrix: np.ndarray,
-    raw: np.ndarray,
-    score: int,
-    threads: Threads | None,
-) -> None:
-    """Add the tree's predictions, made with the prediction kernel, to the raw scores of the training rows."""
-    if rows is None and rules.predict is None:
-        tree.add_to(raw, score, threads)
-    else:
-        raw[:, score] += _predict(tree, rules, matrix)
-
-
-def _predict(tree: NewtonTree, rules: BoostingRules, matrix: np.ndarray) -> np.ndarray:
-    """Predictions of the tree with the prediction kernel, (n,)."""
-    finished = boosted_tree(tree)
-    return finished.predict(matrix)[:, 0] if rules.predict is None else rules.predict(finished, matrix)

@@ -83,11 +83,11 @@ def test_losses_of_trials_are_those_of_rows_left_out(model_class, fold_rows, mon
     for part in parts:
         assert not {*map(tuple, part.train.matrix)} & {*map(tuple, part.held_out.matrix)}
         rules = boosting_choice.replace(setting.of(search._rules), learning_rate=trial.learning_rate, n_rounds=12)
-        widths, rules = search._spread(setting.scale, rules)
+        widths = search._widths_of(setting)
         with Threads(1) as threads:
             rounds = Rounds(
-                part.train, part.bins, widths, search._loss, rules, search._seed, threads,
-                Boosted(search._loss.start(part.train.y, part.train.weights)), validation=part.held_out,
+                part.train, part.bins, widths, search._rows.loss, rules, search._rows.seed, threads,
+                Boosted(search._rows.loss.start(part.train.y, part.train.weights)), validation=part.held_out,
             )  # fmt: skip
             boost(rounds, Steps("round", 12), dict)
         curves.append(rounds.result.validation_losses)
