@@ -1,11 +1,12 @@
 """Forests and trees on streams beside those of MOA, the algorithms of CapyMOA, with as many trees.
 
-    python comparisons/streams/moa.py [--rows 20000] [--seeds 1 2 3] [--seconds 60] [--streams covertype] [--summary]
+    python comparisons/streams/moa.py [--rows 6000] [--seeds 1 2 3] [--seconds 60] [--streams covertype] [--summary]
 
-Needs Java 17 or later, and `pip install capymoa` for its classes. Learners of MOA run in a loop of their own in Java
-(Prequential.java), so that Python costs them nothing. All models get the same rows, with the same columns as
-categories: each row is predicted, then learned. Every model of a stream and a seed has a line in moa_runs.csv, and is
-not run again. At the end, and with --summary alone, the tables in docs/comparisons/streams.md are written.
+Needs a Java development kit of version 17 or later, and `pip install capymoa` for its classes. Learners of MOA run in
+a loop of their own in Java (Prequential.java), so that Python costs them nothing. All models get the same rows, with
+the same columns as categories: each row is predicted, then learned. Every model of a stream and a seed has a line in
+moa_runs.csv, and is not run again. At the end, and with --summary alone, the tables in docs/comparisons/streams.md are
+written, from the streams and seeds that all models have.
 """
 
 from __future__ import annotations
@@ -65,8 +66,10 @@ def repeat(line: dict[str, Any]) -> dict[str, Any]:
 
 
 def tables(runs: list[dict[str, Any]]) -> str:
-    """All tables as Markdown: means over the seeds."""
+    """All tables as Markdown: means over the seeds; a stream and a seed count if all models have them."""
     frame = pd.DataFrame(runs)
+    counts = frame.groupby(["task", "stream", "seed"])["model"].transform("nunique")
+    frame = frame[counts == frame["task"].map(frame.groupby("task")["model"].nunique())]
     parts = [
         _task(frame[frame["task"] == task], task) for task in ("classes", "reals") if (frame["task"] == task).any()
     ]
@@ -115,7 +118,7 @@ def _by_stream(table: pd.DataFrame, title: str, is_high: bool) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=20_000, help="rows of each stream")
+    parser.add_argument("--rows", type=int, default=6_000, help="rows of each stream")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3], help="seeds of streams and models")
     parser.add_argument("--seconds", type=float, default=60.0, help="processor seconds of a model on a stream")
     parser.add_argument("--streams", nargs="+", default=list(STREAMS), choices=STREAMS, metavar="STREAM")

@@ -1,19 +1,21 @@
-"""Learners of MOA beside the package's models: the same rows, categories as such, and a loop in Java for those of MOA."""
+"""Learners of MOA beside the package's models: the same rows with categories, and a loop in Java for those of MOA."""
 
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from comparisons.streams.models import LEAST, Sums
 from comparisons.streams.moa_streams import Table
+from comparisons.streams.models import LEAST, Sums
 from softwood.stream import (
     HoeffdingTreeClassifier,
     HoeffdingTreeRegressor,
@@ -95,12 +97,21 @@ def jar() -> Path:
     return Path(found.origin).parent / "jar" / "moa.jar"
 
 
+@cache
+def _compiled() -> tempfile.TemporaryDirectory:
+    """A folder with the loop, compiled; it is removed when Python ends."""
+    folder = tempfile.TemporaryDirectory()
+    subprocess.run(["javac", "-cp", str(jar()), "-d", folder.name, str(LOOP)], check=True)
+    return folder
+
+
 def _in_java(learner: str, rows: Table, seed: int, seconds: float) -> list[Sums]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.arff"
         path.write_text(as_arff(rows), encoding="utf-8")
         wanted = (f"moa.classifiers.{learner}", seed, path, STEP, str(rows.is_class).lower(), LEAST, seconds)
-        command = ["java", "-XX:+UseSerialGC", "-Xmx2g", "-cp", str(jar()), str(LOOP), *map(str, wanted)]
+        classes = f"{jar()}{os.pathsep}{_compiled().name}"
+        command = ["java", "-XX:+UseSerialGC", "-Xmx2g", "-cp", classes, LOOP.stem, *map(str, wanted)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"{learner}: {done.stderr}")

@@ -16,7 +16,7 @@ from softwood.stream import LED, Agrawal, Hyperplane, RandomRBF
 
 @dataclass(frozen=True)
 class Table:
-    """Rows in memory: X (n, n_features) float64, y (n,) int64 classes or float64 targets, and which columns are nominal."""
+    """Rows in memory: X (n, n_features), y (n,) int64 classes or float64 targets, and which columns are nominal."""
 
     X: np.ndarray
     y: np.ndarray

@@ -73,8 +73,8 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
     Each row follows one path to a leaf. A leaf keeps the weight of each class and, for each feature and class, a normal
     distribution. Each time it has received another `grace_period` of weight, it compares the best splits of its
     features. It splits if the best one exceeds the best split on any other feature by more than the Hoeffding bound, or
-    if the bound has fallen below `tau`, which means that both are about equally good. On the same stream and with the
-    same settings it grows the same tree as river's class of the same name.
+    if the bound has fallen below `tau`, which means that both are about equally good. With ``delta=1e-7`` and
+    ``unseen_values="ignored"``, on columns of numbers, it is the tree of river's class of the same name.
 
     Parameters
     ----------

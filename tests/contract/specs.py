@@ -592,12 +592,21 @@ SPECS += both(
     n_rows=3000,
     unseen={"drift_delta": ALARMS["drift_delta"]},
     classifier={
-        "wrong": {"split_criterion": NAME, "max_share_to_split": PART},
+        "wrong": {
+            "split_criterion": NAME,
+            "max_share_to_split": PART,
+            "binary_split": FLAG,
+            "unseen_values": NAME,
+        },
         "changes": {
             "split_criterion": "gini",
             "leaf_prediction": change("mc", leaf_prediction="nb"),
             "max_share_to_split": 0.4,
             "max_size": 0.014,
+        },
+        "unseen": {
+            "binary_split": "tests/stream/test_hoeffding.py: only of columns of categories",
+            "unseen_values": "tests/stream/test_hoeffding.py: only of naive Bayes after rows that a class has not shown",
         },
     },
     regressor={
