@@ -592,6 +592,7 @@ SPECS += both(
     n_rows=3000,
     unseen={"drift_delta": ALARMS["drift_delta"]},
     classifier={
+        "known_failures": IN_ORDER,
         "wrong": {
             "split_criterion": NAME,
             "max_share_to_split": PART,
