@@ -27,6 +27,7 @@ from softwood.kernel.data.column_statistics import standard_deviations
 from softwood.outputs import FINAL_LINKS
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import KernelShapes, SoftTree
+from softwood.uncertainty.methods import CalibratedClassifier, CalibratedRegressor
 
 __all__ = ["SoftenedClassifier", "SoftenedRegressor", "soften"]
 
@@ -159,7 +160,7 @@ class _Softened(TreeEstimator):
         weights = read_weights(sample_weight, len(matrix))
         if not weights.any():
             raise ValueError("sample_weight is zero for all rows; at least one must be above zero.")
-        for name in ("tree_", "forest_", "_loss_", "bandwidth_"):
+        for name in ("tree_", "forest_", "_loss_", "bandwidth_", "calibration_"):
             self.__dict__.pop(name, None)  # of an earlier fit with other parameters
         self.columns_ = columns
         self._start()
@@ -242,7 +243,7 @@ class _Softened(TreeEstimator):
 
 
 @estimator
-class SoftenedClassifier(ClassifierMixin, _Softened):
+class SoftenedClassifier(ClassifierMixin, CalibratedClassifier, _Softened):
     """Trees of another package read with kernels, for classes. `soften` makes it from a model.
 
     Parameters
@@ -317,7 +318,7 @@ class SoftenedClassifier(ClassifierMixin, _Softened):
 
 
 @estimator
-class SoftenedRegressor(RegressorMixin, _Softened):
+class SoftenedRegressor(RegressorMixin, CalibratedRegressor, _Softened):
     """Trees of another package read with kernels, for real targets. `soften` makes it from a model.
 
     Parameters

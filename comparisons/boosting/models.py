@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +23,9 @@ from xgboost import XGBClassifier, XGBRegressor
 from softwood import KernelBoostingClassifier, KernelBoostingRegressor
 
 OURS, TUNED = "softwood", "LightGBM tuned"
+FAST, BEST = "softwood fast", "softwood best"
+# Beside these on every data set; the further ones on those where they were run.
+FURTHER = (FAST, BEST, "ChimeraBoost", "Perpetual", "EBM")
 DEFAULTS = (OURS, "LightGBM", "XGBoost", "CatBoost", "HistGradientBoosting", "random forest")
 # Smallest probability that counts: without it, a single 0 of a random forest would make its loss infinite.
 LEAST = 1e-6
@@ -41,13 +45,18 @@ class Fold:
     is_class: bool
 
 
-def warm_up() -> None:
+def warm_up(names: Sequence[str] = DEFAULTS) -> None:
     """Load the compiled loops, which other packages have in their libraries."""
     rng = np.random.default_rng(0)
     X, noise = rng.normal(size=(200, 3)), rng.normal(size=200)
     for y in (X[:, 0] > 0, (X[:, 0] > 0) + 1 * (X[:, 1] > 0)):
         KernelBoostingClassifier(random_state=0).fit(X, y).predict_proba(X)
     KernelBoostingRegressor(random_state=0).fit(X, X[:, 0] + 0.1 * noise).predict(X)
+    if "ChimeraBoost" in names:  # its loops are compiled when they are called first
+        frame = pd.DataFrame(X, columns=list("abc")).assign(d=np.where(noise > 0, "x", "y"))
+        for y in (X[:, 0] > 0, (X[:, 0] > 0) + 1 * (X[:, 1] > 0), noise):
+            for table, text in ((frame, [3]), (frame[["a", "b", "c"]], None)):
+                _further_model("ChimeraBoost", y is not noise).fit(table, y, cat_features=text).predict(table)
     for model in (KernelBoostingClassifier, KernelBoostingRegressor):
         model(bandwidth=0.0, max_iter=3).fit(X, X[:, 0] > 0).predict(X)
 
@@ -69,9 +78,10 @@ def run_model(name: str, fold: Fold, draws: int) -> dict[str, Any]:
     classes, codes = np.unique(fold.y[fold.train], return_inverse=True) if fold.is_class else (None, fold.y[fold.train])
     if name == "CatBoost":
         model.set_params(cat_features=[column for column in X if X[column].dtype == object])
-    model.fit(X.iloc[fold.train], codes)
+    is_text = [j for j, column in enumerate(X) if X[column].dtype == object]
+    model.fit(X.iloc[fold.train], codes, **({"cat_features": is_text} if name == "ChimeraBoost" and is_text else {}))
     seconds = time.process_time() - start
-    if name == OURS:
+    if name in (OURS, FAST, BEST):
         parameter = (
             f"{model.n_iter_} rounds, bandwidth {model.bandwidth_:g}, {model.max_leaf_nodes_} leaves, "
             f"mass {model.min_mass_:g}, {model.max_features_} columns"
@@ -84,8 +94,12 @@ def run_model(name: str, fold: Fold, draws: int) -> dict[str, Any]:
 
 def default_model(name: str, is_class: bool) -> Any:
     """A model with the defaults of its package, one thread and a fixed seed."""
+    if name in ("ChimeraBoost", "Perpetual", "EBM"):
+        return _further_model(name, is_class)
     kinds = {
         OURS: (KernelBoostingClassifier, KernelBoostingRegressor, {"n_jobs": 1}),
+        FAST: (KernelBoostingClassifier, KernelBoostingRegressor, {"n_jobs": 1, "quality": "fast"}),
+        BEST: (KernelBoostingClassifier, KernelBoostingRegressor, {"n_jobs": 1, "quality": "best"}),
         "LightGBM": (LGBMClassifier, LGBMRegressor, {"n_jobs": 1, "verbose": -1}),
         "XGBoost": (XGBClassifier, XGBRegressor, {"n_jobs": 1, "enable_categorical": True}),
         "CatBoost": (CatBoostClassifier, CatBoostRegressor, {"thread_count": 1, "verbose": False,
@@ -97,11 +111,26 @@ def default_model(name: str, is_class: bool) -> Any:
     return (classifier if is_class else regressor)(random_state=0, **parameters)
 
 
+def _further_model(name: str, is_class: bool) -> Any:
+    """A model of a package that only this comparison needs, with its defaults."""
+    if name == "ChimeraBoost":
+        from chimeraboost import ChimeraBoostClassifier, ChimeraBoostRegressor
+
+        return (ChimeraBoostClassifier if is_class else ChimeraBoostRegressor)(random_state=0, thread_count=1)
+    if name == "Perpetual":
+        from perpetual import PerpetualClassifier, PerpetualRegressor
+
+        return PerpetualClassifier(num_threads=1) if is_class else PerpetualRegressor(num_threads=1)
+    from interpret.glassbox import ExplainableBoostingClassifier, ExplainableBoostingRegressor
+
+    return (ExplainableBoostingClassifier if is_class else ExplainableBoostingRegressor)(random_state=0, n_jobs=1)
+
+
 def _as_taken(name: str, fold: Fold) -> pd.DataFrame:
     """The table in the form that the package takes."""
     if name == "random forest":  # columns of 0 and 1
         return pd.get_dummies(fold.X).astype(float)
-    if name == "CatBoost":  # text, without missing values
+    if name in ("CatBoost", "ChimeraBoost"):  # text, without missing values
         is_text = fold.X.dtypes == "category"
         return fold.X.assign(**{c: fold.X[c].astype(object).fillna("missing") for c in fold.X.columns[is_text]})
     return fold.X

@@ -7,7 +7,7 @@ All tables of the folder SOFTWOOD_DATA with at least 300 rows, five folds, twice
 sampled. Every result is a line of runs.csv, and what has its line is not run again: stop it and start it again as you
 like. Runs with other numbers of rows are other lines; tables have the largest number that all models have. At the end,
 and with --summary alone, the tables and the picture of docs/comparisons/boosting.md are made from those lines.
-Needs: pip install lightgbm xgboost catboost
+Needs: pip install lightgbm xgboost catboost chimeraboost perpetual interpret-core
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from softwood.datasets import Dataset, available, load_dataset
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
 
-from comparisons.boosting.models import DEFAULTS, TUNED, Fold, run_model, warm_up, with_categories  # noqa: E402
+from comparisons.boosting.models import DEFAULTS, FURTHER, TUNED, Fold, run_model, warm_up, with_categories  # noqa: E402
 from comparisons.boosting.summary import PICTURE, draw_reliability, read_frame, tables  # noqa: E402
 from comparisons.results import Results, write_sections  # noqa: E402
 
@@ -64,6 +64,8 @@ def folds_of(data: Dataset, max_rows: int, repetitions: int) -> Iterator[tuple[i
 def run_data_set(data: Dataset, options: argparse.Namespace, done: set[tuple[str, ...]]) -> None:
     """Run what is missing for one data set."""
     for number, fold in folds_of(data, options.max_rows, options.repetitions):
+        if number % N_FOLDS >= options.folds:
+            continue
         for model in options.models:
             if (data.name, len(fold.y), number, model) in done:
                 continue
@@ -87,15 +89,18 @@ def repeat(line: dict[str, Any]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-sets", nargs="+", default=available())
-    parser.add_argument("--models", nargs="+", choices=(*DEFAULTS, TUNED), default=[*DEFAULTS, TUNED])
+    parser.add_argument(
+        "--models", nargs="+", choices=(*DEFAULTS, *FURTHER, TUNED), default=[*DEFAULTS, *FURTHER, TUNED]
+    )
     parser.add_argument("--max-rows", type=int, default=50_000)
     parser.add_argument("--repetitions", type=int, default=2)
+    parser.add_argument("--folds", type=int, default=N_FOLDS, help="only the first folds of each repetition")
     parser.add_argument("--draws", type=int, default=50, help="random settings of the tuned LightGBM")
     parser.add_argument("--summary", action="store_true", help="only write the page")
     options = parser.parse_args()
     done = {tuple(line[name] for name in ("data_set", "rows", "fold", "model")) for line in RESULTS.read(RUNS)}
     if not options.summary:
-        warm_up()
+        warm_up(options.models)
     for name in [] if options.summary else options.data_sets:
         data = load_dataset(name)
         if len(data.y) >= LEAST_ROWS:
@@ -103,7 +108,7 @@ def main() -> None:
             print(f"{name}: done", file=sys.stderr, flush=True)
     runs = RESULTS.read(RUNS)
     frame = read_frame(runs)
-    write_sections(PAGE, {"tables": tables(frame)}, SCRIPT, runs)
+    write_sections(PAGE, {"tables": tables(frame, runs)}, SCRIPT, runs)
     draw_reliability(frame, PAGE.parent / PICTURE)
 
 

@@ -22,10 +22,13 @@ from softwood.files.values import check_name
 from softwood.gradient.data import Scaling
 from softwood.gradient.one_stage_training import StagedTree
 from softwood.kernel.prediction import PredictionKernels
+from softwood.stream.adaptive_scores import AdaptiveScores
 from softwood.stream.growing.forest import GrowingForest
 from softwood.stream.growing.tree import GrowingTree
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
+from softwood.uncertainty.calibration import Calibration
+from softwood.uncertainty.spread import Spread
 
 __all__ = ["build_estimator", "check_labels", "checked_parameters", "estimator_state"]
 
@@ -33,15 +36,18 @@ _Plain = bool | int | float | str | np.generic | None
 # Attributes that predictions and further training need.
 _NEEDED: dict[str, Any] = {
     "_class_mass": np.ndarray,
+    "_errors": AdaptiveScores | None,
     "_grown_": SoftForest | None,
     "_is_flat_": bool,
     "_loss_": Loss,
     "_reading_": PredictionKernels,
     "_scaling_": Scaling,
     "_seed_": int,
+    "_spread_": Spread,
     "_staged_": StagedTree,
     "_unpruned_": tuple[StagedTree, Scaling],
     "bandwidths_": np.ndarray,
+    "calibration_": Calibration,
     "classes_": np.ndarray,
     "columns_": Columns,
     "forest_": SoftForest,

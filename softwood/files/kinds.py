@@ -93,6 +93,10 @@ _RECORDS = [
     Kind("kernel shapes", "softwood.trees.tree", "KernelShapes"),
     Kind("SoftTree", "softwood.trees.tree", "SoftTree"),
     Kind("SoftForest", "softwood.trees.forest", "SoftForest"),
+    Kind("errors", "softwood.uncertainty.calibration", "ErrorCalibration"),
+    Kind("shares", "softwood.uncertainty.calibration", "ShareCalibration"),
+    Kind("spread", "softwood.uncertainty.spread", "Spread"),
+    Kind("groups", "softwood.uncertainty.groups", "Groups"),
     *(
         Kind(f"loss.{name}", "softwood.core.losses", name, records.loss_state, records.build_loss)
         for name in records.LOSSES
@@ -111,6 +115,7 @@ _BATCH = [
     *_pairs("softwood.softened", "Softened"),
 ]
 _STREAMS = [
+    Kind("adaptive scores", "softwood.stream.adaptive_scores", "AdaptiveScores"),
     *_pairs("softwood.stream.hoeffding", "HoeffdingTree", "stream."),
     *_pairs("softwood.stream.soft_hoeffding", "SoftHoeffdingTree", "stream."),
     *_pairs("softwood.stream.smooth_step", "SmoothStepTree", "stream."),

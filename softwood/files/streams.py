@@ -23,6 +23,7 @@ from softwood.files.records import (
     record_state,
 )
 from softwood.files.values import check_name
+from softwood.stream.adaptive_scores import AdaptiveScores
 from softwood.stream.base import StreamModel
 from softwood.stream.drift import DriftDetector
 from softwood.stream.growing.arrays import Limits
@@ -268,13 +269,16 @@ def river_state(model: Any) -> dict[str, Any]:
         ),
         "labels": list(model._codes) if hasattr(model, "_codes") else None,
         "growth": model._growth,
+        **({} if model._errors is None else {"errors": model._errors}),
     }
 
 
 def build_river(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     """A checked model for river."""
-    check_entries(state, ["parameters", "numbers", "categories", "names", "labels", "growth"], ["dates"])
+    check_entries(state, ["parameters", "numbers", "categories", "names", "labels", "growth"], ["dates", "errors"])
     model = kind(**checked_parameters(kind, state["parameters"]))
+    if "errors" in state:
+        model._errors = check_type("errors", state["errors"], AdaptiveScores)
     places = model._places
     places.numbers, places.categories, places.dates, places.names = _check_places(state)
     if (state["labels"] is None) == hasattr(model, "_codes"):

@@ -23,7 +23,8 @@ from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_reals
 from softwood.core.threads import Threads
 from softwood.kernel.boosting_parameters import BoostingParameters, is_auto
-from softwood.kernel.choosing.boosting_settings import MASSES, N_LEAVES, SHARES, Choices, Search
+from softwood.kernel.choosing.boosting_plans import PLANS
+from softwood.kernel.choosing.boosting_settings import Choices, Search
 from softwood.kernel.data.measurement_errors import Errors, error_functions
 from softwood.kernel.data.preparation import common_errors
 from softwood.kernel.growing.bagging import draws_of
@@ -108,7 +109,7 @@ class KernelBoosting(BoostingParameters):
             rules = self._rules_for(rules, rows, is_given=X_val is not None)
             rules, widths = self._search(rules, rows, stages)
             self.bandwidths_, self._prediction_kernels_ = widths, self._make_prediction_kernels(widths, rows.data)
-            result = Boosted(rows.start)
+            result = Boosted(rows.start, n_models=rules.n_models)
 
             def results() -> dict[str, Any]:
                 return {"history_": list(stages.history), **self._results(result, rules, rows)}
@@ -257,7 +258,8 @@ class KernelBoosting(BoostingParameters):
         choices = self._choices(rules, rows, widths is None)
         setting = choices.first
         with Threads(effective_n_jobs(self.n_jobs)) as threads:
-            search = Search(rows, rules, widths, threads, self.max_bins)
+            plan = PLANS[self.quality]
+            search = Search(rows, rules, widths, threads, self.max_bins, plan.n_folds, plan.n_parts)
             if search.is_possible and choices.trials:
                 with stages.stage("search", "trial", len(choices.trials)) as steps:
                     setting = search.choose(choices, rules.n_rounds, steps)
@@ -275,22 +277,24 @@ class KernelBoosting(BoostingParameters):
             setting.max_leaves, setting.min_mass, setting.n_features
         )  # fmt: skip
         assert widths is not None
-        return setting.of(rules), widths
+        rules = setting.of(rules)
+        draws = rules.subsample < 1.0 or setting.n_features < rows.data.matrix.shape[1]
+        return rules if draws else replace(rules, n_models=1), widths
 
     def _choices(self, rules: BoostingRules, rows: BoostingRows, has_scales: bool) -> Choices:
         """What is compared: the values of the parameters that are "auto", if the rounds are, too."""
-        p = rows.data.matrix.shape[1]
+        plan, p = PLANS[self.quality], rows.data.matrix.shape[1]
         max_leaves: tuple[int | None, ...] = (rules.limits.max_leaves,)
         min_mass: tuple[float, ...] = (rules.limits.min_mass,)
         n_features: tuple[int, ...] = (p if rules.n_features is None else rules.n_features,)
         if is_auto(self.max_iter):
             if is_auto(self.max_leaf_nodes):
-                max_leaves = N_LEAVES
+                max_leaves = plan.max_leaves
             if is_auto(self.min_mass):
-                min_mass = tuple(self._least_mass(mass, rows.total) for mass in MASSES)
+                min_mass = tuple(self._least_mass(mass, rows.total) for mass in plan.min_mass)
             if is_auto(self.max_features) and p > 1:
-                n_features = tuple(round(share * p) for share in SHARES)
-        return Choices(has_scales, max_leaves, min_mass, n_features)
+                n_features = tuple(round(share * p) for share in plan.shares)
+        return Choices(plan.scales if has_scales else (), plan.beyond, max_leaves, min_mass, n_features)
 
     def _score_function(self, rows: BoostingRows) -> Callable[[BoostingData, np.ndarray], float] | None:
         """The scorer of `scoring` as a function of rows and their raw scores; None for the loss."""
@@ -324,14 +328,16 @@ class KernelBoosting(BoostingParameters):
     def _results(self, result: Boosted, rules: BoostingRules, rows: BoostingRows) -> dict[str, Any]:
         """Attributes of the estimator fitted with the rounds so far."""
         n_rounds = max(1, result.n_rounds if rules.n_iter_no_change is None else result.best_round)
-        n_trees, unit = n_rounds * self._loss_.n_scores, rows.unit
+        n_trees, unit = n_rounds * self._loss_.n_scores * result.n_models, rows.unit
         output = np.array(result.output[:n_trees])
         forest = boosted_forest(result.trees[:n_trees], output, result.base)
+        if result.n_models > 1:
+            forest = replace(forest, value=forest.value / result.n_models)
         if unit != 1.0:
             with np.errstate(over="ignore"):
                 base, value = self._loss_.out_of_unit(forest.base, forest.value, unit)
             if not np.isfinite(value).all():
-                raise too_fast(self.learning_rate, n_rounds)
+                raise too_fast(rules.learning_rate, n_rounds)
             forest = replace(forest, base=base, value=value)
         return {
             "n_iter_": n_rounds,
@@ -367,7 +373,9 @@ class KernelBoosting(BoostingParameters):
 
     def _staged_raw(self, X: Any, **conditions: Any) -> Iterator[np.ndarray]:
         matrix, widths = self._read_points(X, **conditions)
-        return self._finished.staged_predict(matrix, widths=widths, step=self._loss_.n_scores, n_jobs=self.n_jobs)
+        return self._finished.staged_predict(
+            matrix, widths=widths, step=len(self._finished) // self.n_iter_, n_jobs=self.n_jobs
+        )
 
 
 def _are_ones(weights: np.ndarray) -> bool:

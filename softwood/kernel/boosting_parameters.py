@@ -12,15 +12,17 @@ from softwood.core.estimators import estimator
 from softwood.core.losses import Loss
 from softwood.core.parameters import check_choice, check_count, check_flag, check_integer, check_number, parameter_error
 from softwood.kernel.base import KernelModel
-from softwood.kernel.choosing.boosting_settings import MASSES, N_LEAVES, most_rounds
+from softwood.kernel.choosing.boosting_plans import PLANS
+from softwood.kernel.choosing.boosting_settings import most_rounds
 from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.rounds.newton import NewtonLimits
 from softwood.kernel.rounds.rounds import BoostingRules
 
 __all__ = ["BoostingParameters", "is_auto"]
 
-# l2_regularization="auto", in rows; comparisons/boosting says which data sets it was chosen on.
-AUTO_L2 = 3.0
+# What "auto" stands for if it is not chosen. The penalty is in rows; comparisons/boosting says which data sets it was
+# chosen on.
+AUTO_L2, AUTO_LEAVES, AUTO_MASS = 3.0, 31, 20.0
 
 
 def is_auto(value: Any) -> bool:
@@ -38,8 +40,14 @@ class BoostingParameters(KernelModel):
         Largest number of rounds. "auto" chooses it by held-out loss, in folds if the table is small; the model is then
         fitted to all rows. If there are validation rows that stop the training early, these decide, and "auto" allows
         500 rounds for a learning rate of 0.1, more for smaller rates.
-    learning_rate : float
-        Factor on the leaf values of each tree. Smaller values need more rounds.
+    learning_rate : float or "auto"
+        Factor on the leaf values of each tree. Smaller values need more rounds. "auto" is 0.1, and 0.2 with
+        ``quality="fast"``.
+    quality : {"fast", "balanced", "best"}
+        How much time the fit takes for what is "auto". "fast" tries two bandwidths on one quarter of the rows and takes
+        larger steps. "balanced" tries three bandwidths, and half of the columns for each tree, in folds.
+        With "best", the model is the mean of six that differ in the rows and columns drawn for their trees. They grow
+        together: a round adds a tree to each.
     bandwidth : float, array-like, dict or {"auto", "silverman", "loo"}
         Half-width of the boxes, in units of `bandwidth_unit`. Larger values give smoother predictions and slower fits.
         0 gives conventional boosting. Either one number for all columns, one number per column, a dict by column
@@ -54,22 +62,23 @@ class BoostingParameters(KernelModel):
         Factor on the bandwidth after each round, in (0, 1]. Below 1, the first rounds learn smooth structure and later
         rounds learn sharper details.
     max_leaf_nodes : int, "auto" or None
-        Largest number of leaves of a tree. Trees grow best first. "auto" chooses 31 or 8 by held-out loss if
-        `max_iter` is "auto"; otherwise it is 31. None means no limit.
+        Largest number of leaves of a tree. Trees grow best first. "auto" is 16 if `max_iter` is "auto", otherwise 31.
+        None means no limit.
     min_mass : float or "auto"
-        Smallest mass (weight times membership) of a leaf. Larger values give smaller trees. "auto" chooses 20 or 5 if
-        `max_iter` is "auto"; otherwise it is 20.
+        Smallest mass (weight times membership) of a leaf. Larger values give smaller trees. "auto" is 10 if
+        `max_iter` is "auto", otherwise 20.
     min_gain : float
         A node is split only if the gain is larger than this. The gain is twice the decrease of the second-order
         approximation of the loss.
     l2_regularization : float or "auto"
         Added to the sum of second derivatives in every leaf. Larger values give smaller leaf values. 0 means no
         regularisation. "auto" is 3, and with ``loss="poisson"`` 3 times the mean target.
-    subsample : float
-        Fraction of the rows drawn without replacement for each round, in (0, 1].
+    subsample : float or "auto"
+        Fraction of the rows drawn without replacement for each round, in (0, 1]. "auto" is 0.8 if `max_iter` is "auto"
+        or ``quality="best"``, otherwise 1.
     max_features : int, float, {"auto", "sqrt", "log2"} or None
         Number of columns drawn for each tree. A float is a fraction of all columns. "auto" chooses all or one half if
-        `max_iter` is "auto"; otherwise it is all. None uses all.
+        `max_iter` is "auto"; otherwise, and with ``quality="fast"``, it is all. None uses all.
     max_bins : int
         Largest number of bins per column, at most 255. If a column has more than 64, neighbours are merged within an
         eighth of the half-width of the kernel, which hides where in them a value lies.
@@ -136,14 +145,15 @@ class BoostingParameters(KernelModel):
     """
 
     max_iter: int | Literal["auto"] = "auto"
-    learning_rate: float = 0.1
+    learning_rate: float | Literal["auto"] = "auto"
+    quality: Literal["fast", "balanced", "best"] = "balanced"
     loss: Literal["log_loss", "squared_error", "absolute_error", "quantile", "poisson"]
     bandwidth: float | Sequence[float] | np.ndarray | Mapping[Any, float] | Literal["auto", "silverman", "loo"] = "auto"
     bandwidth_decay: float = 1.0
     max_leaf_nodes: int | Literal["auto"] | None = "auto"
     min_mass: float | Literal["auto"] = "auto"
     l2_regularization: float | Literal["auto"] = "auto"
-    subsample: float = 1.0
+    subsample: float | Literal["auto"] = "auto"
     max_features: int | float | Literal["auto", "sqrt", "log2"] | None = "auto"
     monotonic_cst: Mapping[Any, int] | Sequence[int] | np.ndarray | None = None
     measurement_error: Mapping[Any, float] | Sequence[float] | np.ndarray | None = None
@@ -178,8 +188,10 @@ class BoostingParameters(KernelModel):
         check_number(self, "validation_fraction", self.validation_fraction, low=0.0, open_low=True, high=0.9)
         if not is_auto(self.early_stopping):
             check_flag(self, "early_stopping", self.early_stopping)
-        limits = self._limits()
-        rate = check_number(self, "learning_rate", self.learning_rate, low=0.0, open_low=True)
+        check_choice(self, "quality", self.quality, tuple(PLANS))
+        limits, plan = self._limits(), PLANS[self.quality]
+        rate = self._number_or_auto("learning_rate", plan.learning_rate, low=0.0, open_low=True)
+        subsample = plan.subsample if is_auto(self.max_iter) or plan.n_models > 1 else 1.0
         return BoostingRules(
             learning_rate=rate,
             n_rounds=self._most_rounds(rate),
@@ -188,11 +200,12 @@ class BoostingParameters(KernelModel):
                 max_depth=limits.max_depth,
                 min_mass=limits.min_mass,
                 min_gain=limits.min_gain,
-                l2=self._stated_l2(),
+                l2=self._number_or_auto("l2_regularization", AUTO_L2, low=0.0),
                 cutoff=limits.cutoff,
             ),
             decay=check_number(self, "bandwidth_decay", self.bandwidth_decay, low=0.0, open_low=True, high=1.0),
-            subsample=check_number(self, "subsample", self.subsample, low=0.0, open_low=True, high=1.0),
+            subsample=self._number_or_auto("subsample", subsample, low=0.0, open_low=True, high=1.0),
+            n_models=plan.n_models,
             n_iter_no_change=self.n_iter_no_change,
             tol=check_number(self, "tol", self.tol, low=0.0),
         )
@@ -205,6 +218,8 @@ class BoostingParameters(KernelModel):
         super()._check_level()
         if self.loss in ("absolute_error", "quantile"):
             raise self._no_level("loss", "'squared_error', 'poisson' or 'log_loss'")
+        if self.quality == "best":
+            raise self._no_level("quality", "'fast' or 'balanced'")
         for name, only in (("scoring", "loss"), ("prediction_kernel", "same"), ("prediction_bandwidth", "same")):
             given = getattr(self, name)
             if not (isinstance(given, str) and given == only):
@@ -219,26 +234,21 @@ class BoostingParameters(KernelModel):
 
     def _most_leaves(self) -> int | None:
         if is_auto(self.max_leaf_nodes):
-            return N_LEAVES[0]
+            return AUTO_LEAVES
         if isinstance(self.max_leaf_nodes, str):
             expected = "an int in the range [2, inf), 'auto' or None"
             raise parameter_error(self, "max_leaf_nodes", expected, self.max_leaf_nodes)
         return super()._most_leaves()
 
     def _stated_mass(self) -> float:
-        if is_auto(self.min_mass):
-            return MASSES[0]
-        if isinstance(self.min_mass, str):
-            raise parameter_error(self, "min_mass", "a number in the range (0, inf) or 'auto'", self.min_mass)
-        return super()._stated_mass()
+        return self._number_or_auto("min_mass", AUTO_MASS, low=0.0, open_low=True)
 
-    def _stated_l2(self) -> float:
-        if is_auto(self.l2_regularization):
-            return AUTO_L2
-        if isinstance(self.l2_regularization, str):
-            expected = "a number in the range [0, inf) or 'auto'"
-            raise parameter_error(self, "l2_regularization", expected, self.l2_regularization)
-        return check_number(self, "l2_regularization", self.l2_regularization, low=0.0)
+    def _number_or_auto(self, name: str, auto: float, **bounds: Any) -> float:
+        """A parameter, or what "auto" stands for."""
+        value = getattr(self, name)
+        if isinstance(value, str) and not is_auto(value):
+            raise parameter_error(self, name, "a number or 'auto'", value)
+        return auto if is_auto(value) else check_number(self, name, value, **bounds)
 
     def _n_draw(self, p: int) -> int:
         if isinstance(self.max_features, str):

@@ -85,6 +85,9 @@ class KernelForest(SearchedKernelModel):
         The chosen bandwidth in standard deviations. Only if `bandwidth` is "auto", "oob" or "cv".
     oob_score_ : float
         Score of the out-of-bag predictions. Only if `oob_score` is set.
+    calibration_ : Calibration
+        Errors on held-out rows, for intervals and sets. Only if there are rows out of the bag (``bootstrap=True``,
+        ``growth="node"``, and no trees of an earlier fit), or after `calibrate`.
     """
 
     n_estimators: int = field(default=100, kw_only=False)
@@ -116,8 +119,8 @@ class KernelForest(SearchedKernelModel):
         before = fit.earlier if self.warm_start and fit.earlier.get("_grown_") is not None else {}
         with self._rows(X, y, sample_weight, measurement_error, before) as rows:
             draws = self._grow_forest(fit, rows, limits, before)
-            if self._wants_oob:
-                self._set_oob(rows, draws, y)
+            if self.bootstrap and not rows.is_sampled and (self._wants_oob or not before):
+                self._set_oob(rows, draws, y, is_new=not before)
 
     def _grow_forest(self, fit: Fit, rows: TreeRows, limits: Limits, before: dict[str, Any]) -> Draws:
         """Choose the bandwidth and grow the trees; returns how their rows were drawn."""
@@ -257,22 +260,31 @@ class KernelForest(SearchedKernelModel):
     def _wants_oob(self) -> bool:
         return callable(self.oob_score) or bool(self.oob_score)
 
-    def _set_oob(self, rows: TreeRows, draws: Draws, y: Any) -> None:
+    def _set_oob(self, rows: TreeRows, draws: Draws, y: Any, *, is_new: bool) -> None:
+        """Predict the rows out of the bag: for intervals and sets, and for the score if it is wanted.
+
+        Trees of an earlier fit (not `is_new`) may have seen other rows.
+        """
         data, numbers = rows.data, rows.numbers
         kernels = self._prediction_kernels_
         cells = None if kernels.is_crisp else kernels.cells(data.errors, data.matrix)
         found, counts, _ = out_of_bag(self.forest_, draws, self._seed_, data.matrix, cells, self.n_jobs)
+        assert numbers is not None
+        truth = np.asarray(y)[numbers]
+        if is_new:
+            self._keep_held_out(data.matrix, found, truth, draws.weights)
+        if not self._wants_oob:
+            return
         if np.any(counts == 0):
             warnings.warn(
                 "Some rows are in the bag of every tree and have no out-of-bag prediction; more trees would help.",
                 UserWarning,
                 stacklevel=3,
             )
-        assert numbers is not None
         every = np.full((len(np.asarray(y)), found.shape[1]), np.nan)
         every[numbers] = found
         seen = counts > 0
-        truth, predicted, score = self._oob_results(every, np.asarray(y)[numbers[seen]], found[seen])
+        truth, predicted, score = self._oob_results(every, truth[seen], found[seen])
         if not seen.any():  # nothing is out of the bag
             self.oob_score_ = np.nan
         elif callable(self.oob_score):

@@ -22,6 +22,7 @@ from softwood.kernel.growing.bagging import Draws, grow_trees
 from softwood.kernel.growing.growing import grow_tree
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import GrowthProblem, Limits
+from softwood.kernel.rounds.members import RoundsOfMembers, member_seed
 from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, Rounds, boost
 from softwood.trees.tree import SoftTree
 
@@ -145,8 +146,12 @@ class BoostingRowsInMemory:
         """Add trees to `result`, round by round; `widths` (p,) are the half-widths in the first round."""
         widths, scored = self.data.problem(widths).widths, np.flatnonzero(self.train.group < SCORED_ROWS)
         with Threads(effective_n_jobs(self.n_jobs)) as threads:
-            rounds = Rounds(
-                self.train, self.data.bins, widths, self.loss, rules, self.seed, threads, result,
-                validation=self.validation, scored=scored,
-            )  # fmt: skip
-            boost(rounds, steps, snapshot)
+            members = [
+                Rounds(
+                    self.train, self.data.bins, widths, self.loss, rules, member_seed(self.seed, number), threads,
+                    result if rules.n_models == 1 else Boosted(result.base),
+                    validation=self.validation, scored=scored,
+                )
+                for number in range(rules.n_models)
+            ]  # fmt: skip
+            boost(members[0] if rules.n_models == 1 else RoundsOfMembers(members, result), steps, snapshot)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import field
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils import Tags, check_random_state
@@ -21,6 +21,7 @@ from softwood.core.targets import find_classes, read_labels
 from softwood.fitted import FittedModel
 from softwood.stream.encoding import read_growing_table
 from softwood.stream.fitted import fitted_stream
+from softwood.stream.following import FollowedErrors, as_sets, error_scores, share_scores
 from softwood.stream.growing.events import SplitEvent
 from softwood.stream.growing.tree import GrowingTree
 from softwood.trees.tree import SoftTree
@@ -34,7 +35,7 @@ def _in_order(array: np.ndarray) -> np.ndarray:
 
 
 @estimator
-class StreamModel(TreeEstimator):
+class StreamModel(FollowedErrors, TreeEstimator):
     """A tree or forest that learns from a stream, block by block.
 
     Parameters
@@ -117,6 +118,41 @@ class StreamModel(TreeEstimator):
         for name in ("growth_", "columns_"):
             if hasattr(self, name):
                 delattr(self, name)
+        if self._errors is not None:
+            self._errors = self._errors.emptied()
+
+    def calibrate(self, X: Any, y: Any, sample_weight: Any = None, *, cv: int | None = None, by: Any = None) -> Self:
+        """Raise an error: models on streams follow their errors, see `follow_errors`.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            Not used.
+        y : array-like of shape (n_rows,)
+            Not used.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Not used.
+        cv : int or None, default=None
+            Not used.
+        by : int, str or None, default=None
+            Not used.
+
+        Returns
+        -------
+        estimator
+            Never.
+        """
+        raise TypeError(
+            f"{type(self).__name__} follows its errors on the stream. Call follow_errors() in place of calibrate."
+        )
+
+    def _calibration(self) -> Any:
+        _ = self._grown
+        return self._as_calibration()
+
+    def _scores(self, predictions: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Scores of rows for intervals or sets, (n,)."""
+        raise NotImplementedError
 
     def _refuse_none(self, y: Any) -> None:
         if y is None:
@@ -136,13 +172,17 @@ class StreamModel(TreeEstimator):
             growth = self._new_growth(arrivals.count(0), self._n_outputs(), seed)
         else:
             growth = self.growth_
-        predictions = np.empty((len(matrix), growth.n_outputs)) if out else None
+        predictions = np.empty((len(matrix), growth.n_outputs)) if out or self._errors is not None else None
+        n_before = growth.n_rows
         with growth.lock:  # columns and tree change together for threads that predict
             self.growth_, self.columns_ = growth, columns
             if arrivals:
                 self._learn_with_arrivals(matrix, codes, weights, predictions, arrivals)
             else:
                 growth.learn(matrix, codes, weights, predictions)
+            if self._errors is not None and predictions is not None:
+                rows = np.flatnonzero(weights > 0)[0 if n_before else 1 :]  # nothing was known before the first row
+                self._errors.add(self._scores(predictions[rows], codes[rows]))
         return predictions
 
     def _learn_with_arrivals(
@@ -293,6 +333,8 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
         stream so far. None gives every class the weight 1.
     """
 
+    _has_tails: ClassVar[bool] = False
+
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn rows one after the other.
 
@@ -424,6 +466,32 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
         """
         return self._outputs(X)
 
+    def _scores(self, predictions: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        return share_scores(predictions, codes)
+
+    def predict_set(self, X: Any, coverage: float = 0.9, *, allow_empty: bool = False, **conditions: Any) -> np.ndarray:
+        """Sets of classes that contain the class of a row with this probability; needs `follow_errors`.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        coverage : float, default=0.9
+            One of the coverages that are followed.
+        allow_empty : bool, default=False
+            If False, a set contains the most probable class at least.
+        **conditions : dict
+            No further arguments are taken.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), bool
+            Which classes are in the set of each row, columns in the order of ``classes_``. All are, as long as there
+            are too few rows.
+        """
+        _, high = self._followed.bounds(self._followed.place(coverage))
+        return as_sets(self._outputs(X, **conditions), high, allow_empty=bool(allow_empty))
+
     def predict(self, X: Any) -> np.ndarray:
         """Most probable class of each row.
 
@@ -513,6 +581,29 @@ class StreamRegressorBase(StreamModel, RegressorBase):
         refuse_masked(y, "y")
         targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
         return _in_order(column_or_1d(targets, warn=True))
+
+    def _scores(self, predictions: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        return error_scores(predictions, codes)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, **conditions: Any) -> np.ndarray:
+        """Intervals that contain the target with this probability; needs `follow_errors`.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The rows to predict.
+        coverage : float, default=0.9
+            One of the coverages that are followed.
+        **conditions : dict
+            No further arguments are taken.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+            Lower and upper ends; infinite as long as there are too few rows.
+        """
+        bounds = self._followed.bounds(self._followed.place(coverage))
+        return self._outputs(X, **conditions) + np.array(bounds)
 
     def _n_outputs(self) -> int:
         return 1

@@ -15,6 +15,7 @@ from tests.docstrings import entries, faults_of_signature, sections
 # Attributes that only some settings leave, each with such a setting; the documentation must say so.
 CONDITIONAL = {
     "bandwidth_": {"bandwidth": "auto"},
+    "calibration_": {"bootstrap": True, "n_estimators": 20},
     "forest_": {"trend": "linear", "max_leaf_nodes": 4},
     "size_path_": {"max_leaf_nodes": "auto"},
     "search_": {"max_iter": "auto"},

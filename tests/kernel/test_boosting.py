@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from softwood import KernelBoostingClassifier, KernelBoostingRegressor
 from softwood.core.targets import read_reals
-from softwood.kernel.choosing import boosting_settings as boosting_choice
+from softwood.kernel.choosing.boosting_plans import PLANS
 from softwood.kernel.data.bandwidths import loo_widths, silverman_widths
 from softwood.kernel.rounds import newton, rounds
 from tests.kernel.boosts import BOTH, few_values, losses, problem, small
@@ -331,8 +331,8 @@ def test_automatic_bandwidth_is_that_of_the_smallest_held_out_loss(model_class):
         model = small(model_class, bandwidth="auto", max_iter=5).fit(X, y)
         trials = [line for line in model.history_ if line["stage"] == "search"]
         tried = {line["bandwidth"]: line["validation_loss"] for line in trials}
-        first = boosting_choice.SCALES
-        assert list(tried) == [*first, boosting_choice.BEYOND[min(first, key=tried.get)]]
+        plan = PLANS["balanced"]
+        assert list(tried) == [*plan.scales, plan.beyond[min(plan.scales, key=tried.get)]]
         assert model.bandwidth_ == min(tried, key=tried.get)
         np.testing.assert_allclose(model.bandwidths_, model.bandwidth_ * X.std(axis=0))
         fixed = small(model_class, bandwidth=model.bandwidth_, max_iter=5).fit(X, y)

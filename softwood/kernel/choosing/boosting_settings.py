@@ -1,15 +1,16 @@
 """Choosing the settings of boosting by held-out loss, at the cost of a few fits.
 
-Trials have few rounds and a large learning rate. They compare two bandwidths, and then one beyond the better of the
-two. With the best bandwidth, they compare numbers of leaves, smallest masses of a leaf, and numbers of features, one
-after the other. A trial that is clearly worse than the best one on the first folds ends there. The number of rounds is
-chosen from the losses of the best trial, which is continued if its loss was still falling. It is increased in
-proportion to the smaller learning rate of the model and to its larger number of rows.
+Trials have few rounds and a large learning rate. They compare bandwidths, first a few, and then one beyond the best of
+these. With the best bandwidth, they compare numbers of leaves, smallest masses of a leaf, and numbers of features, one
+after the other; `softwood.kernel.choosing.boosting_plans` says which. A trial that is clearly worse than the best one
+on the first folds ends there. The number of rounds is chosen from the losses of the best trial, which is continued if
+its loss was still falling. It is increased in proportion to the smaller learning rate of the model and to its larger
+number of rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -18,16 +19,12 @@ import numpy as np
 
 from softwood.core.steps import Steps
 from softwood.core.threads import Threads
+from softwood.kernel.choosing.repeated_rows import in_observations
 from softwood.kernel.data.binning import Bins, bin_features
 from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, Rounds
 from softwood.kernel.rows import BoostingRows
 
 __all__ = [
-    "BEYOND",
-    "MASSES",
-    "N_LEAVES",
-    "SCALES",
-    "SHARES",
     "Choices",
     "Search",
     "Setting",
@@ -36,24 +33,20 @@ __all__ = [
 ]
 
 # comparisons/boosting says which data sets these were chosen on.
-# Bandwidths in standard deviations that are tried first, and which is tried next after each of them.
-SCALES = (0.05, 0.4)
-BEYOND = {0.05: 0.0, 0.4: 0.8}
-# Numbers of leaves, smallest masses of a leaf, shares of the features; the first of each is used with all bandwidths.
-N_LEAVES, MASSES, SHARES = (31, 8), (20.0, 5.0), (1.0, 0.5)
 # Trials: the learning rate, the largest number of rounds, and rounds without a smaller loss that end a trial.
-FAST_RATE, FAST_ROUNDS, FAST_PATIENCE = 0.3, 30, 4
+FAST_RATE, FAST_ROUNDS, FAST_PATIENCE = 0.4, 20, 3
 # Whether the loss has stalled is checked after every few rounds, because the loss may pause.
 RUN_AT_ONCE = 5
 # The largest number of rounds with a learning rate of 0.1. The run that counts the rounds ends after PATIENCE rounds in
 # which the loss decreases by at most WORTH_WHILE of its total decrease.
 MOST_ROUNDS, PATIENCE, WORTH_WHILE = 500, 10, 2e-4
-# Up to FOLD_ROWS different rows there are N_FOLDS folds; with more rows one part, with at most TRIAL_ROWS training rows
-# in trials.
-N_FOLDS, FOLD_ROWS, TRIAL_ROWS = 3, 3000, 8000
+# Up to FOLD_ROWS different rows there are folds; with more rows one part, with at most TRIAL_ROWS training rows in
+# trials.
+FOLD_ROWS, TRIAL_ROWS = 3000, 8000
 # A trial ends after one or two folds if its loss there exceeds that of the best trial by more than this fraction of the
 # total decrease of the latter. Losses of single rounds are not compared: slower learners are often better later.
-CLEARLY_WORSE = (0.05, 0.01)
+# With more parts, the last fraction applies.
+CLEARLY_WORSE = (0.02, 0.005)
 # Values of a setting that are reported.
 _SHOWN = ("bandwidth", "max_leaf_nodes", "min_mass", "max_features")
 
@@ -92,10 +85,12 @@ class Choices:
 
     Attributes
     ----------
-    has_scales : whether the bandwidth is to be chosen
+    scales : bandwidths that are tried first; empty if the bandwidth is given
+    beyond : which bandwidth is tried after the best of these
     """
 
-    has_scales: bool
+    scales: tuple[float, ...]
+    beyond: Mapping[float, float]
     max_leaves: tuple[int | None, ...]
     min_mass: tuple[float, ...]
     n_features: tuple[int, ...]
@@ -111,21 +106,21 @@ class Choices:
             for name in ("max_leaves", "min_mass", "n_features")
             for value in getattr(self, name)[1:]
         ]
-        if self.has_scales:
-            scales = [("bandwidth", partial(replace, scale=scale)) for scale in SCALES]
-            return [*scales, ("bandwidth", _beyond), *others]
+        if self.scales:
+            scales = [("bandwidth", partial(replace, scale=scale)) for scale in self.scales]
+            beyond = [("bandwidth", self._beyond)] if self.beyond else []
+            return [*scales, *beyond, *others]
         return [("bandwidth", replace), *others] if others else []
 
     @property
     def first(self) -> Setting:
         """The setting without a search."""
-        return Setting(0.0 if self.has_scales else None, self.max_leaves[0], self.min_mass[0], self.n_features[0])
+        return Setting(0.0 if self.scales else None, self.max_leaves[0], self.min_mass[0], self.n_features[0])
 
-
-def _beyond(better: Setting) -> Setting:
-    """A bandwidth beyond the better one of those that are tried first."""
-    assert better.scale is not None
-    return replace(better, scale=BEYOND[better.scale])
+    def _beyond(self, best: Setting) -> Setting:
+        """A bandwidth beyond the best one of those that are tried first."""
+        assert best.scale is not None
+        return replace(best, scale=self.beyond[best.scale])
 
 
 @dataclass(frozen=True)
@@ -204,6 +199,7 @@ class Search:
     ----------
     widths : (p,) half-widths; None if a scale is to be chosen
     max_bins : largest number of bins of a column
+    n_folds, n_parts : number of folds of a small table, and how many of them are held out
 
     Attributes
     ----------
@@ -217,9 +213,12 @@ class Search:
         widths: np.ndarray | None,
         threads: Threads,
         max_bins: int,
+        n_folds: int = 3,
+        n_parts: int = 3,
     ) -> None:
         self._rows, self._rules, self._widths, self._threads, self._max_bins = rows, rules, widths, threads, max_bins
-        self._data = rows.train
+        self._n_folds, self._n_parts = n_folds, n_parts
+        self._data = in_observations(rows.train)
         self._n_groups = int(self._data.group.max()) + 1
         self.trials: list[Trial] = []
         self._folds: list[_Part] = []
@@ -228,7 +227,7 @@ class Search:
     @property
     def is_possible(self) -> bool:
         """Whether there are enough different rows to hold some out."""
-        return self._n_groups >= N_FOLDS
+        return self._n_groups >= self._n_folds
 
     def choose(self, choices: Choices, n_rounds: int, steps: Steps) -> Setting:
         """The best setting.
@@ -310,7 +309,7 @@ class Search:
         of_best = self._best_curve(len(curves), parts)
         least = of_best[1:].min()
         behind = _mean_of_parts(curves, parts)[1:].min() - least
-        return bool(behind > CLEARLY_WORSE[len(curves) - 1] * (of_best[0] - least))
+        return bool(behind > CLEARLY_WORSE[min(len(curves), len(CLEARLY_WORSE)) - 1] * (of_best[0] - least))
 
     def _parts(self, most_rows: int | None) -> list[_Part]:
         """Training and held-out rows, divided by content: folds, or one part if there are many rows."""
@@ -318,7 +317,7 @@ class Search:
         number = np.random.default_rng([self._rows.seed, 2]).permutation(n_groups)[data.group]
         if n_groups <= FOLD_ROWS:
             if not self._folds:
-                held_out = [number % N_FOLDS == fold for fold in range(N_FOLDS)]
+                held_out = [number % self._n_folds == fold for fold in range(self._n_parts)]
                 self._folds = [self._part(~is_held_out, is_held_out) for is_held_out in held_out]
             return self._folds
         n_held_out = min(n_groups // 4, max(TRIAL_ROWS // 3, n_groups // 20))

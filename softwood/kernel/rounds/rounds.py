@@ -23,6 +23,7 @@ from softwood.trees.tree import SoftTree
 
 if TYPE_CHECKING:
     from softwood.kernel.parts.boosting import RoundsByLevels
+    from softwood.kernel.rounds.members import RoundsOfMembers
 
 __all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "TreePrediction", "boost"]
 
@@ -99,6 +100,7 @@ class BoostingRules:
         `tol`; None: never
     score : function of validation rows and their raw scores, larger is better, that replaces the loss of these rows
     prediction : None if trees predict as they are grown
+    n_models : number of models whose mean is the result; 1 if nothing is drawn, because all would be the same
     """
 
     learning_rate: float
@@ -111,6 +113,7 @@ class BoostingRules:
     tol: float = 0.0
     score: Callable[[BoostingData, np.ndarray], float] | None = None
     prediction: TreePrediction | None = None
+    n_models: int = 1
 
     def at(self, widths: np.ndarray) -> BoostingRules:
         """The rules of trees that are grown with these half-widths (p,)."""
@@ -125,6 +128,7 @@ class Boosted:
     ----------
     base : (n_scores,) start value
     trees, output : the trees in their order, and the raw score that each adds to
+    n_models : number of models whose mean is the result; the trees of a round are side by side
     train_losses, validation_losses : loss, or negative score, before the first round and after each round; empty if
         there are no such rows
     """
@@ -132,13 +136,14 @@ class Boosted:
     base: np.ndarray
     trees: list[NewtonTree] = field(default_factory=list)
     output: list[int] = field(default_factory=list)
+    n_models: int = 1
     train_losses: list[float] = field(default_factory=list)
     validation_losses: list[float] = field(default_factory=list)
 
     @property
     def n_rounds(self) -> int:
         """Number of complete rounds."""
-        return len(self.trees) // len(self.base)
+        return len(self.trees) // (len(self.base) * self.n_models)
 
     @property
     def best_round(self) -> int:
@@ -146,7 +151,9 @@ class Boosted:
         return int(np.argmin(self.validation_losses[: self.n_rounds + 1])) if self.validation_losses else self.n_rounds
 
 
-def boost(rounds: Rounds | RoundsByLevels, steps: Steps, snapshot: Callable[[], dict[str, Any]]) -> None:
+def boost(
+    rounds: Rounds | RoundsOfMembers | RoundsByLevels, steps: Steps, snapshot: Callable[[], dict[str, Any]]
+) -> None:
     """Add trees round by round, until the validation loss has stopped falling.
 
     Parameters
@@ -208,20 +215,20 @@ class Rounds:
 
     def begin(self) -> None:
         """Record the losses of the start values."""
-        self._record_losses()
+        self.record(self.raw, self.raw_validation)
 
-    def _record_losses(self) -> dict[str, float]:
-        """Append the losses of the scores so far to those of the result, and return them."""
+    def record(self, raw: np.ndarray, raw_validation: np.ndarray | None) -> dict[str, float]:
+        """Append the losses of these scores to those of the result, and return them."""
         line = {}
         result, validation = self.result, self.validation
         if self.scored is not None:
-            line["train_loss"] = self._mean_loss(self.scored_y, self.raw[self.scored], self.scored_weights)
+            line["train_loss"] = self._mean_loss(self.scored_y, raw[self.scored], self.scored_weights)
             result.train_losses.append(line["train_loss"])
-        if validation is not None and self.raw_validation is not None:
+        if validation is not None and raw_validation is not None:
             if self.rules.score is None:
-                loss = line["validation_loss"] = self._mean_loss(validation.y, self.raw_validation, validation.weights)
+                loss = line["validation_loss"] = self._mean_loss(validation.y, raw_validation, validation.weights)
             else:
-                line["validation_score"] = self.rules.score(validation, self.raw_validation)
+                line["validation_score"] = self.rules.score(validation, raw_validation)
                 loss = -line["validation_score"]
             result.validation_losses.append(loss)
             self.best.offer(loss, lambda: result.n_rounds)
@@ -247,8 +254,18 @@ class Rounds:
         """Release the memory of growing; the next round allocates it again."""
         self.growers, self.rows_sums, self.all_rows, self.held_out = [], [], [], []
 
+    def share_space(self, other: Rounds) -> None:
+        """Use the scratch space of other rounds of the same rows, which do not run at the same time."""
+        for name in ("growers", "rows_sums", "all_rows", "held_out", "gradient", "hessian"):
+            setattr(self, name, getattr(other, name))
+
     def run(self) -> dict[str, float]:
-        """Add a tree for each raw score, all of them from the same scores; returns the losses after it."""
+        """Add the trees of a round; returns the losses after it."""
+        self.grow()
+        return self.record(self.raw, self.raw_validation)
+
+    def grow(self) -> None:
+        """Add a tree for each raw score, all of them from the same scores."""
         if not self.growers:
             self._prepare()
         n_scores, rules, number = self.loss.n_scores, self.rules, self.result.n_rounds
@@ -271,7 +288,6 @@ class Rounds:
             self.raw[:] = self.updated
         self.result.trees += [tree for tree in trees if tree is not None]
         self.result.output += range(n_scores)
-        return self._record_losses()
 
     def _draw(self, number: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
         """Rows of a round, None for all, and features of each of its trees."""

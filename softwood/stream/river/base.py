@@ -14,6 +14,7 @@ from softwood.core.extras import require
 from softwood.fitted import FittedModel
 from softwood.stream.encoding import NUMBERS, GrowingEncoder
 from softwood.stream.fitted import fitted_river
+from softwood.stream.following import FollowedErrors
 from softwood.stream.growing.events import DriftEvent, SplitEvent
 from softwood.stream.growing.forest import GrowingForest
 from softwood.stream.growing.rows import OneRow
@@ -45,7 +46,7 @@ def _read_weight(w: Any) -> float:
 
 
 @documented
-class RiverModel:
+class RiverModel(FollowedErrors):
     """What classifiers and regressors share.
 
     Attributes
@@ -133,11 +134,28 @@ class RiverModel:
                 growth = self._growth
                 self._places.read(x, self._learned.values)
             assert growth is not None
+            if self._errors is not None and growth.n_rows:
+                self._errors.add(self._scores(np.array([self._outputs_of(x)]), np.array([code])))
             row = self._learned
             row.targets[0] = code
             row.weights[0] = weight
             growth.learn_row(row)
         return True
+
+    def _scores(self, predictions: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Scores of rows for intervals or sets, (n,)."""
+        raise NotImplementedError
+
+    def _learn_block(self, matrix: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> None:
+        """Learn rows without anything new in them."""
+        growth = self._growth
+        assert growth is not None
+        predictions = None if self._errors is None else np.empty((len(matrix), growth.n_outputs))
+        n_before = growth.n_rows
+        growth.learn(matrix, codes, weights, predictions)
+        if self._errors is not None and predictions is not None:
+            rows = np.flatnonzero(weights > 0)[0 if n_before else 1 :]
+            self._errors.add(self._scores(predictions[rows], codes[rows]))
 
     def _reads(self, x: dict) -> bool:
         """Read a row; False if there is something new in it. An error names a feature that cannot be read."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softwood.core.tables import is_missing_value
+from softwood.stream.following import as_sets, share_scores
 from softwood.stream.forest import StreamForestClassifier as _StreamForestClassifier
 from softwood.stream.hoeffding import HoeffdingTreeClassifier as _HoeffdingTreeClassifier
 from softwood.stream.river.base import RiverModel, base, like
@@ -28,6 +29,8 @@ __all__ = [
 class _RiverClassifier(RiverModel, base.MiniBatchClassifier):
     """A classifier with river's methods."""
 
+    _has_tails = False
+
     def _set_up(self) -> None:
         super()._set_up()
         self._codes: dict[Hashable, int] = {}
@@ -35,6 +38,32 @@ class _RiverClassifier(RiverModel, base.MiniBatchClassifier):
     @property
     def _multiclass(self) -> bool:
         return True
+
+    def _scores(self, predictions: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        return share_scores(predictions, codes.astype(np.int64))
+
+    def predict_set_one(self, x: dict, coverage: float = 0.9, *, allow_empty: bool = False) -> set:
+        """Labels that contain that of a row with this probability; needs `follow_errors`.
+
+        Parameters
+        ----------
+        x : dict
+            The features. None and nan are missing values.
+        coverage : float, default=0.9
+            One of the coverages that are followed.
+        allow_empty : bool, default=False
+            If False, the set contains the most probable label at least.
+
+        Returns
+        -------
+        set
+            Labels seen so far. All of them as long as there are too few rows, and none before the first.
+        """
+        with self._lock:
+            _, high = self._followed.bounds(self._followed.place(coverage))
+            shares = self.predict_proba_one(x)
+        found = as_sets(np.array([list(shares.values())]), high, allow_empty=allow_empty)[0]
+        return {label for label, is_in in zip(shares, found.tolist(), strict=True) if is_in}
 
     def learn_one(self, x: dict, y: Any, w: float = 1.0) -> None:
         """Learn a row.
@@ -118,9 +147,8 @@ class _RiverClassifier(RiverModel, base.MiniBatchClassifier):
                 for i, x in enumerate(X.iloc[begin:end].to_dict(orient="records"), begin):
                     self.learn_one(x, labels[i], weights[i])
             else:
-                assert self._growth is not None
                 codes = np.array([self._codes[label] for label in labels[begin:end]], dtype=np.int64)
-                self._growth.learn(matrix, codes, weights[begin:end], None)
+                self._learn_block(matrix, codes, weights[begin:end])
             begin = end
 
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from softwood.stream.following import error_scores
 from softwood.stream.forest import StreamForestRegressor as _StreamForestRegressor
 from softwood.stream.hoeffding import HoeffdingTreeRegressor as _HoeffdingTreeRegressor
 from softwood.stream.river.base import RiverModel, base, like
@@ -20,6 +21,47 @@ __all__ = ["HoeffdingTreeRegressor", "SmoothStepTreeRegressor", "SoftHoeffdingTr
 
 class _RiverRegressor(RiverModel, base.MiniBatchRegressor):
     """A regressor with river's methods."""
+
+    def _scores(self, predictions: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        return error_scores(predictions, codes)
+
+    def predict_interval_one(self, x: dict, coverage: float = 0.9) -> tuple[float, float]:
+        """Interval that contains the target with this probability; needs `follow_errors`.
+
+        Parameters
+        ----------
+        x : dict
+            The features. None and nan are missing values.
+        coverage : float, default=0.9
+            One of the coverages that are followed.
+
+        Returns
+        -------
+        tuple of float
+            Lower and upper end; infinite as long as there are too few rows.
+        """
+        with self._lock:
+            low, high = self._followed.bounds(self._followed.place(coverage))
+            center = self.predict_one(x)
+        return center + low, center + high
+
+    def predict_interval_many(self, X: pd.DataFrame, coverage: float = 0.9) -> np.ndarray:
+        """Intervals of the rows of a frame, as `predict_interval_one`.
+
+        Parameters
+        ----------
+        X : pandas.DataFrame
+            The rows.
+        coverage : float, default=0.9
+            One of the coverages that are followed.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, 2)
+            Lower and upper ends.
+        """
+        bounds = self._followed.bounds(self._followed.place(coverage))
+        return self.predict_many(X).to_numpy()[:, None] + np.array(bounds)
 
     def learn_one(self, x: dict, y: float, w: float = 1.0) -> None:
         """Learn a row.
@@ -76,8 +118,7 @@ class _RiverRegressor(RiverModel, base.MiniBatchRegressor):
                 for i, x in enumerate(X.to_dict(orient="records")):
                     self.learn_one(x, targets[i], weights[i])
             else:
-                assert self._growth is not None
-                self._growth.learn(matrix, targets, weights, None)
+                self._learn_block(matrix, targets, weights)
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """Predicted target of each row.

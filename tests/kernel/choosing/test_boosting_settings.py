@@ -11,6 +11,7 @@ from softwood import KernelBoostingClassifier, KernelBoostingRegressor
 from softwood.core.steps import Steps
 from softwood.core.threads import Threads
 from softwood.kernel.choosing import boosting_settings as boosting_choice
+from softwood.kernel.choosing.boosting_plans import PLANS
 from softwood.kernel.choosing.boosting_settings import Search, _has_stalled, _mean_curve, most_rounds
 from softwood.kernel.rounds.rounds import Boosted, Rounds, boost
 from tests.callbacks import Recorder, interrupt, require_callbacks
@@ -25,6 +26,7 @@ def chosen(model):
     return clone(model).set_params(
         max_iter=model.n_iter_, bandwidth=model.bandwidth_, max_leaf_nodes=model.max_leaf_nodes_,
         min_mass=model.min_mass_, max_features=model.max_features_, early_stopping=False,
+        subsample=0.8,
     )  # fmt: skip
 
 
@@ -40,9 +42,21 @@ def test_the_model_is_that_of_its_choices(model_class):
     )
     for trial in model.search_:
         assert trial["loss"] == min(trial["losses"][1:]) == trial["losses"][trial["n_rounds"]]
-    # three bandwidths, then another value of each of the others, with the best so far
-    assert [trial["stage"] for trial in trials] == ["bandwidth"] * 3 + ["max_leaves", "min_mass", "n_features"]
-    assert [trial["max_leaf_nodes"] for trial in trials[:4]] == [31, 31, 31, 8]
+    # three bandwidths, then half of the columns with the best so far
+    assert [trial["stage"] for trial in trials] == ["bandwidth"] * 3 + ["n_features"]
+    assert [trial["max_features"] for trial in trials] == [4, 4, 4, 2]
+
+
+@pytest.mark.parametrize("quality", ["fast", "best"])
+def test_qualities_try_what_their_plans_say(quality):
+    X, y = problem(KernelBoostingRegressor, n=200)
+    model = KernelBoostingRegressor(quality=quality, random_state=0).fit(X, y)
+    plan = PLANS[quality]
+    trials = [trial for trial in model.search_ if trial["stage"] != "rounds"]
+    assert [trial["bandwidth"] for trial in trials[: len(plan.scales)]] == list(plan.scales)
+    assert len(trials) == len(plan.scales) + bool(plan.beyond) + len(plan.shares) - 1
+    assert len(model.forest_) == plan.n_models * model.n_iter_
+    assert_same_nodes(model.forest_, chosen(model).set_params(learning_rate=plan.learning_rate).fit(X, y).forest_)
 
 
 @pytest.mark.parametrize("model_class", BOTH)
@@ -115,7 +129,7 @@ def test_trials_that_are_clearly_behind_end_early(monkeypatch, margins):
     assert count["losses"][: len(best["losses"])] == best["losses"], "it goes on with the best one"
     assert runs[-3:] == [run for run in runs[:-3] if run in runs[-3:]], "and with nothing else"
     n_folds = len(runs) - 3
-    assert n_folds == 18 if margins[0] > 0 else 8 <= n_folds < 18
+    assert n_folds == 12 if margins[0] > 0 else 6 <= n_folds < 12
     for trial in trials:
         assert trial["loss"] == min(trial["losses"][1:])
         assert trial is best or trial["loss"] >= best["loss"]

@@ -1,0 +1,43 @@
+"""What the parameter `quality` of boosting stands for: how settings are chosen, and what the model is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+__all__ = ["PLANS", "Plan"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A quality; comparisons/boosting says which data sets the numbers were chosen on.
+
+    Attributes
+    ----------
+    scales : bandwidths in standard deviations that are tried first
+    beyond : which bandwidth is tried after these, by the best of them
+    max_leaves, min_mass, shares : numbers of leaves, smallest masses of a leaf, shares of the features; the first of
+        each is used with all bandwidths
+    n_folds, n_parts : number of folds of a small table, and how many of them are held out, one after the other
+    learning_rate : of the model; trials have larger ones
+    subsample : share of the rows that each tree is grown from
+    n_models : models that differ in the rows and columns that are drawn; the result is their mean
+    """
+
+    scales: tuple[float, ...]
+    beyond: Mapping[float, float] = field(default_factory=dict)
+    max_leaves: tuple[int, ...] = (16,)
+    min_mass: tuple[float, ...] = (10.0,)
+    shares: tuple[float, ...] = (1.0,)
+    n_folds: int = 3
+    n_parts: int = 3
+    learning_rate: float = 0.1
+    subsample: float = 0.8
+    n_models: int = 1
+
+
+PLANS = {
+    "fast": Plan((0.4, 0.0), n_folds=4, n_parts=1, learning_rate=0.2),
+    "balanced": Plan((0.4, 0.0), {0.4: 0.8, 0.0: 0.1}, shares=(1.0, 0.5)),
+    "best": Plan((0.4, 0.0), {0.4: 0.8, 0.0: 0.1}, shares=(1.0, 0.5), n_models=6),
+}
