@@ -595,9 +595,9 @@ SPECS += both(
     wrong=SPLITTING_WRONG | {"leaf_prediction": NAME},
     changes=SPLITTING_CHANGES | {"delta": change(1e-3, tau=0.2), "tau": 0.05, "max_size": 0.04},
     n_rows=3000,
+    known_failures=IN_ORDER,
     unseen={"drift_delta": ALARMS["drift_delta"]},
     classifier={
-        "known_failures": IN_ORDER,
         "wrong": {
             "split_criterion": NAME,
             "max_share_to_split": PART,
@@ -612,7 +612,7 @@ SPECS += both(
         },
         "unseen": {
             "binary_split": "tests/stream/test_hoeffding.py: only of columns of categories",
-            "unseen_values": "tests/stream/test_hoeffding.py: only of naive Bayes after rows that a class has not shown",
+            "unseen_values": "tests/stream/test_hoeffding.py: only of naive Bayes, where a class has not shown a value",
         },
     },
     regressor={
