@@ -3,6 +3,10 @@
 Run:  SOFTWOOD_DATA=folder python benchmarks/categories.py [--only NAME ...] [--times 1]
                                                              [--write docs/comparisons/benchmarks.md]
 
+With --encodings: default boosting of the data frame, and of the same columns as numbers in the order of their names, as
+columns of zeros and ones, and as target statistics; and CatBoost of the data frame, if it is installed. At most 2000
+rows of each table, and a table of three columns with 500, 1000 and 2000 categories.
+
 Both models are the same, with bandwidth 0.1 for numbers and none for categories; one gets the data frame, the other one
 gets a column of zeros and ones for each category. The loss is the log loss of three folds, or the error of a
 regression in standard deviations of the target. LightGBM gets the frame, with the same number of rounds. Hours and
@@ -21,6 +25,7 @@ import numpy as np
 import pandas as pd
 from measuring import machine, seconds, write_page
 from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.preprocessing import TargetEncoder
 
 from softwood import (
     KernelBoostingClassifier,
@@ -31,6 +36,11 @@ from softwood import (
     KernelTreeRegressor,
 )
 from softwood.datasets import load_dataset
+
+try:
+    import catboost
+except ImportError:
+    catboost = None
 
 # Largest number of rows, so that the table takes minutes.
 N_ROWS = 6000
@@ -135,6 +145,89 @@ def lines_of(name: str, times: int) -> list[str]:
     return lines
 
 
+def tic_tac_toe() -> tuple[pd.DataFrame, np.ndarray]:
+    """All final boards, and whether the first player has won."""
+    lines = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
+    found: dict[str, int] = {}
+
+    def play(board: str, player: str) -> None:
+        winners = {board[a] for a, b, c in lines if board[a] == board[b] == board[c] != "_"}
+        if winners or "_" not in board:
+            found[board] = int("x" in winners)
+            return
+        for k in range(9):
+            if board[k] == "_":
+                play(board[:k] + player + board[k + 1 :], "o" if player == "x" else "x")
+
+    play("_" * 9, "x")
+    boards = sorted(found)
+    return pd.DataFrame([list(board) for board in boards]).add_prefix("place "), np.array([found[b] for b in boards])
+
+
+def thousands(seed: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """Three columns with up to 500, 1000 and 2000 categories, and four numbers; 5000 rows for training, 5000 others."""
+    rng = np.random.default_rng(seed)
+    n, table, odds = 10_000, {}, np.zeros(10_000)
+    for k, size in ((500, 0.9), (1000, 0.7), (2000, 0.5)):
+        codes = rng.choice(k, n, p=rng.dirichlet(np.ones(k)))
+        odds += size * rng.normal(size=k)[codes]
+        table[f"of {k}"] = [f"k{code}" for code in codes]
+    x = rng.normal(size=(n, 4))
+    odds += x[:, 0] - 0.5 * x[:, 1] * x[:, 2]
+    frame = pd.DataFrame(table | {name: x[:, k] for k, name in enumerate("abcd")})
+    return frame, (rng.random(n) < 1 / (1 + np.exp(-odds))).astype(int)
+
+
+def encodings_of(name: str) -> str:
+    """A line of the table of encodings."""
+    if name.startswith("thousands"):
+        X, y = thousands(int(name.split()[1]))
+        splits = [(np.arange(5000), np.arange(5000, 10_000))]
+    else:
+        X, y = tic_tac_toe() if name == "tic-tac-toe" else read(name)
+        y = np.unique(y, return_inverse=True)[1]
+        rows = np.random.default_rng(0).permutation(len(X))[:2000]
+        X, y = X.iloc[rows].reset_index(drop=True), y[rows]
+        splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(X, y))
+    if name in ALL_CATEGORIES:
+        X = X.astype(str)
+    text = [column for column in X if not pd.api.types.is_numeric_dtype(X[column])]
+    others = X.drop(columns=text)
+    as_codes = X.assign(**{c: X[c].astype("category").cat.codes.replace(-1, np.nan).astype(float) for c in text})
+    losses: dict[str, list[float]] = {}
+    for train, test in splits:
+        encoder = TargetEncoder(cv=StratifiedKFold(5, shuffle=True, random_state=0)).set_output(transform="pandas")
+        statistics = [encoder.fit_transform(X.iloc[train][text], y[train]), encoder.transform(X.iloc[test][text])]
+        tables = {"frame": X, "numbers": as_codes}
+        pairs = {way: (table.iloc[train], table.iloc[test]) for way, table in tables.items()}
+        if max(X[c].nunique() for c in text) <= 255:
+            ones = one_hot(X)[0]
+            pairs["zeros and ones"] = ones.iloc[train], ones.iloc[test]
+        pairs["statistics"] = tuple(
+            others.iloc[rows].assign(**found) for rows, found in zip((train, test), statistics, strict=True)
+        )
+        for way, (fitted, held_out) in pairs.items():
+            model = KernelBoostingClassifier(random_state=0).fit(fitted, y[train])
+            losses.setdefault(way, []).append(loss_of(model, held_out, y[test], False))
+        if catboost is not None:
+            frame = X.assign(**{c: X[c].astype(object).fillna("missing").astype(str) for c in text})
+            model = catboost.CatBoostClassifier(
+                verbose=0, thread_count=1, random_seed=0, allow_writing_files=False, cat_features=text
+            ).fit(frame.iloc[train], y[train])
+            losses.setdefault("catboost", []).append(loss_of(model, frame.iloc[test], y[test], False))
+    means = {way: float(np.mean(found)) for way, found in losses.items()}
+    best = min(value for way, value in means.items() if way not in ("frame", "catboost"))
+    cells = [f"{means[way]:.4f}" if way in means else "" for way in WAYS]
+    return f"| {name}, {len(X)} × {X.shape[1]} | {' | '.join(cells)} | {means['frame'] / best:.3f} |"
+
+
+WAYS = ["frame", "numbers", "zeros and ones", "statistics", "catboost"]
+# Tables whose numbers are categories, too.
+ALL_CATEGORIES = ["car_vgood", "flare_F", "chess", "mushroom", "nursery_uci", "tic-tac-toe"]
+ENCODED = [
+    "tic-tac-toe", "car_vgood", "flare_F", "chess", "nursery_uci", "mushroom", "german_credit", "credit_a",
+    "churn_text", "thousands 10", "thousands 11",
+]  # fmt: skip
 NAMES = [
     "churn_text", "credit_a", "german_credit", "nursery_uci", "covertype", "bike_sharing_hour", "many values",
 ]  # fmt: skip
@@ -147,10 +240,16 @@ HEADING = [
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=NAMES, help="only these data")
+    parser.add_argument("--only", nargs="+", choices=[*NAMES, *ENCODED], help="only these data")
+    parser.add_argument("--encodings", action="store_true", help="the table of encodings")
     parser.add_argument("--times", type=int, default=1, help="repetitions of a fit in each fold")
     parser.add_argument("--write", type=Path, help="put the table into this page, between its markers")
     options = parser.parse_args()
+    if options.encodings:
+        print("| data |", " | ".join(WAYS), "| frame / best of the three |\n|---|---|---|---|---|---|---|")
+        for name in options.only or ENCODED:
+            print(encodings_of(name), flush=True)
+        return
     lines = [line for name in options.only or NAMES for line in lines_of(name, options.times)]
     text = "\n".join([*HEADING, *lines]) + f"\n\n{machine()}\n"
     if options.write:

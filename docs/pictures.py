@@ -19,15 +19,25 @@ from sklearn.tree import DecisionTreeClassifier
 from softwood import (
     KernelBoostingRegressor,
     KernelForestClassifier,
+    KernelForestRegressor,
     KernelTreeClassifier,
     KernelTreeRegressor,
     OneStageTreeClassifier,
     SoftTreeClassifier,
+    explanations,
     soften,
 )
 from softwood.datasets import toy_classification
 from softwood.explanations import shapley_values
-from softwood.plots import plot_search, plot_shapley, plot_shapley_summary, plot_size_path, plot_surface, plot_tree
+from softwood.plots import (
+    plot_error_budget,
+    plot_search,
+    plot_shapley,
+    plot_shapley_summary,
+    plot_size_path,
+    plot_surface,
+    plot_tree,
+)
 from softwood.stream import (
     Agrawal,
     HoeffdingTreeClassifier,
@@ -117,6 +127,17 @@ def thermometers() -> Figure:
     ax.set(xlabel="reading in degrees", ylabel="probability of hot")
     ax.legend()
     return figure
+
+
+def error_budget() -> Figure:
+    """Which of three sensors to improve: the one that is read to the smallest error."""
+    rng = np.random.default_rng(0)
+    truth, errors = rng.uniform(size=(3000, 3)), {"pressure": 0.1, "flow": 0.4, "noise": 0.4}
+    power = 3 * (truth[:, 0] > 0.5) + 2 * truth[:, 1]
+    X = pd.DataFrame(truth + rng.uniform(-1, 1, size=truth.shape) * [*errors.values()], columns=[*errors])
+    model = KernelForestRegressor(50, measurement_error=errors, random_state=0).fit(X[:1500], power[:1500])
+    found = explanations.error_budget(model, X[1500:], power[1500:], rows="measured")
+    return plot_error_budget(found).figure
 
 
 def _surfaces(models: dict, X: np.ndarray, y: np.ndarray) -> Figure:
@@ -225,6 +246,7 @@ PICTURES = {
         size_path,
         missing,
         thermometers,
+        error_budget,
         forests,
         interval,
         search,

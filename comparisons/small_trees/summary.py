@@ -26,6 +26,11 @@ FIRST_TRIAL = frozenset({
 GROUPS = {True: "never looked at", False: "looked at"}
 # The size of the peers that each of our sizes is compared with.
 AGAINST = {"8": "8", "16": "16", "32": "32", "small": "tuned", "default": "tuned"}
+# The peers of which the best one on each data set is compared with ours.
+BEST_OF = {
+    "classification": ("CART", "hierarchical shrinkage", "FIGS", "ConTree"),
+    "regression": ("CART", "hierarchical shrinkage", "FIGS", "linear-tree", "M5"),
+}
 # Means of several models are those of the same data sets; a model that has fewer than this share is left out of them.
 LEAST_SHARE = 0.8
 EQUAL = 1e-12
@@ -64,7 +69,13 @@ def sections(frame: pd.DataFrame, runs: list[dict[str, Any]]) -> dict[str, str]:
         own = frame[frame["task"] == task]
         if len(own):
             parts += [f"### {measure[0].upper()}{measure[1:]} at tuned sizes\n", by_set(own)]
-    texts = {"results": results(frame), "models": models(), "stopped": stopped(runs), "tables": "\n".join(parts)}
+    texts = {
+        "results": results(frame),
+        "best": best_of_peers(frame),
+        "models": models(),
+        "stopped": stopped(runs),
+        "tables": "\n".join(parts),
+    }
     return {title: text.strip() for title, text in texts.items()}
 
 
@@ -108,6 +119,44 @@ def _gain(values: pd.DataFrame, ours: tuple[str, str], theirs: tuple[str, str], 
     if ours not in values or theirs not in values:
         return pd.Series(dtype=float)
     return ((values[ours] - values[theirs]) * (-1 if column == "log_loss" else 1)).dropna()
+
+
+def best_of_peers(frame: pd.DataFrame) -> str:
+    """Each of our sizes against whichever peer of that size is best on a data set, of those that finished."""
+    rows = []
+    for (unseen, group), (model, size), (task, column) in product(
+        GROUPS.items(),
+        product(SOFTWOOD, AGAINST),
+        (*product(["classification"], ["score", "log_loss"]), ("regression", "score")),
+    ):
+        values = table(frame[(frame["unseen"] == unseen) & (frame["task"] == task)], column)
+        peers = [(peer, AGAINST[size]) for peer in BEST_OF[task] if (peer, AGAINST[size]) in values]
+        if not peers or (model, size) not in values:
+            continue
+        theirs = values[peers].min(axis=1) if column == "log_loss" else values[peers].max(axis=1)
+        gain = ((values[model, size] - theirs) * (-1 if column == "log_loss" else 1)).dropna()
+        if not len(gain):
+            continue
+        finished = values.loc[gain.index, peers].notna()
+        complete = int(finished.all(axis=1).sum()) if len(peers) == len(BEST_OF[task]) else 0
+        counts = [(gain > EQUAL).sum(), (gain.abs() <= EQUAL).sum(), (gain < -EQUAL).sum()]
+        name = TASKS[task] if column == "score" else "log loss"
+        rows.append([
+            f"{model}, {_size(size)}", group, name, str(len(gain)), str(complete), "-".join(map(str, counts)),
+            f"{counts[0] / len(gain):.0%}", f"{(counts[0] + counts[1]) / len(gain):.0%}", f"{gain.median():+.4f}",
+        ])  # fmt: skip
+    head = [
+        "",
+        "data sets",
+        "measure",
+        "number",
+        "all peers finished",
+        "better-equal-worse",
+        "better",
+        "not worse",
+        "median gain",
+    ]
+    return markdown(head, rows) if rows else "There are no results of peers yet.\n"
 
 
 def pairs(frame: pd.DataFrame, task: str) -> str:

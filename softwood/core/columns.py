@@ -20,7 +20,7 @@ from softwood.core.tables import is_frame
 
 __all__ = ["MAX_CATEGORIES", "Columns", "column_titles", "find_column", "one_hot_names", "shown_categories"]
 
-# A column with more categories than this is taken for an identifier or free text, and refused.
+# A column with more categories than this is not encoded as columns of zeros and ones, but refused.
 MAX_CATEGORIES = 255
 
 
@@ -70,8 +70,8 @@ class Columns:
             # Of two categories, one column is enough; a stream has a column for each, as more may come.
             if n != (1 if self.as_codes else n_known) and (n_known, n) != (2, 1):
                 raise ValueError("The number of categories does not match the encoded columns.")
-            if known is not None and (n_known > MAX_CATEGORIES or len(set(known)) < n_known):
-                raise ValueError(f"A column must have at most {MAX_CATEGORIES} categories, each once.")
+            if known is not None and len(set(known)) < n_known:
+                raise ValueError("A column must have each of its categories once.")
 
     def date(self, j: int) -> Dates | None:
         """How the dates of the table's column `j` are encoded; None if it does not hold dates."""

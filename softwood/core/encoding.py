@@ -106,7 +106,7 @@ def read_table(
         elif not wanted[j]:
             block, title = as_numbers(*column_cells(X, j), name, estimator)[:, None], [name]
         else:
-            known, codes = _codes(*column_cells(X, j), name, j, columns, grow, estimator)
+            known, codes = _codes(*column_cells(X, j), name, j, columns, grow, as_codes, estimator)
             if as_codes:
                 block, title = np.where(codes < 0, np.nan, codes)[:, None], [name]
             else:
@@ -416,6 +416,7 @@ def _codes(
     j: int,
     columns: Columns | None,
     grow: bool,
+    as_codes: bool,
     estimator: Any,
 ) -> tuple[tuple, np.ndarray]:
     """Categories of the table's column `j`, and the number of each row's; -1 where it is missing or unknown."""
@@ -430,16 +431,7 @@ def _codes(
         known += tuple(sorted(new, key=lambda v: (str(type(v)), v)))
         number, new = {category: k for k, category in enumerate(known)}, []
         if len(known) > MAX_CATEGORIES:
-            advice = (
-                "Drop it if it is an identifier. Otherwise replace its rare categories by a common one, or turn it "
-                "into numbers with sklearn.preprocessing.TargetEncoder."
-            )
-            if all(isinstance(category, str) and DATE_TEXT.fullmatch(category) for category in known):
-                advice = f"It holds dates as text: convert it, in pandas with pd.to_datetime(X[{name!r}])."
-            raise ValueError(
-                f"Column {name!r} has {len(known)} different categories, more than the {MAX_CATEGORIES} that "
-                f"{type(estimator).__name__} takes. {advice}"
-            )
+            _refuse_many(name, known, as_codes, estimator)
     if new and columns is not None and columns.handle_unknown == "error":
         raise ValueError(
             f"Column {name!r} holds categories that were not seen in fit: {new[:3]!r}. Known are {list(known)[:5]!r}"
@@ -450,6 +442,23 @@ def _codes(
         [-1 if m else number.get(v, -1) for v, m in zip(values.tolist(), is_missing, strict=True)], dtype=np.int64
     )
     return known, codes
+
+
+def _refuse_many(name: str, known: tuple, as_codes: bool, estimator: Any) -> None:
+    """Raise an error if so many categories are dates, or would each get a column of zeros and ones."""
+    has_dates = all(isinstance(category, str) and DATE_TEXT.fullmatch(category) for category in known)
+    if as_codes and not has_dates:
+        return
+    advice = (
+        "Drop it if it is an identifier. Otherwise replace its rare categories by a common one, turn it into numbers "
+        "with sklearn.preprocessing.TargetEncoder, or use a kernel model."
+    )
+    if has_dates:
+        advice = f"It holds dates as text: convert it, in pandas with pd.to_datetime(X[{name!r}])."
+    raise ValueError(
+        f"Column {name!r} has {len(known)} different categories, more than the {MAX_CATEGORIES} that "
+        f"{type(estimator).__name__} takes. {advice}"
+    )
 
 
 def _check_new_categories(name: str, known: tuple, new: list, columns: Columns | None) -> None:

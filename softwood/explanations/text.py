@@ -96,14 +96,16 @@ def _trend_text(
     known: FittedModel, decimals: int, feature_names: Sequence[str] | None, class_names: Sequence[str] | None
 ) -> str:
     """Lines for what is added to the tree: the start value, and a linear function of each of some columns."""
-    labels = [f"{name}: " for name in class_names] if class_names else [""] * known.trees.n_outputs
+    labels, head = [f"{name}: " for name in class_names] if class_names else [""] * known.trees.n_outputs, "Sum of"
+    if len(labels) > 1 and list(class_names or []) == list(known.outputs.value_labels or []):
+        labels, head = [f"{name}: " for name in known.outputs.scores], "Sum of the scores of classes"
     names = known.columns.names if feature_names is None else feature_names
 
     def written(values: np.ndarray, style: str) -> str:
         return ", ".join(f"{label}{value:{style}}" for label, value in zip(labels, values.tolist(), strict=True))
 
     assert isinstance(known.trees, SoftForest)
-    lines = ["Sum of", f"  {written(known.trees.base, f'.{decimals}f')}"]
+    lines = [head, f"  {written(known.trees.base, f'.{decimals}f')}"]
     for part in known.linear_parts:
         low, high, center = (f"{value:.{decimals}f}" for value in (part.low, part.high, part.center))
         slope = written(part.slope, f"+.{decimals + 1}g")

@@ -22,9 +22,11 @@ from softwood.core.targets import ClassTargets, RealTargets
 from softwood.fitted import FittedModel
 from softwood.kernel.choosing.bandwidth import content_folds, widths_by_rule
 from softwood.kernel.data.bandwidths import stated_widths
+from softwood.kernel.data.category_statistics import SETS_UP_TO, ManyCategories, columns_of_many
 from softwood.kernel.data.kernels import Kernel, box, resolve_kernels
 from softwood.kernel.data.measurement_errors import Errors, are_by_column, error_functions, read_errors
 from softwood.kernel.data.preparation import TrainingData, common_errors, prepare
+from softwood.kernel.growing.bagging import draws_of
 from softwood.kernel.growing.problem import Limits
 from softwood.kernel.parts.coding import bin_points, bins_of, sample_data, sample_targets
 from softwood.kernel.parts.fits import TreeRowsInParts
@@ -141,6 +143,12 @@ class KernelModel(BatchEstimator):
             if not are_by_column(spec):
                 expected = "a number or a function for each column with growth='level'"
                 raise parameter_error(self, "measurement_error", expected, spec)
+        for j in columns_of_many(self.columns_.n_categories).tolist():
+            raise ValueError(
+                f"Column {self.columns_.names[j]!r} has {self.columns_.n_categories[j]} different categories. With "
+                f"growth='level' and on Dask, columns can have at most {SETS_UP_TO}: merge rare ones, or set "
+                "growth='node'."
+            )
         classes = getattr(self, "classes_", None)
         kernels = resolve_kernels(self, "kernel", self.kernel, self.columns_)
         found = survey(source, seed, None if classes is None else len(classes), self._factors_of_classes)
@@ -296,6 +304,7 @@ class KernelModel(BatchEstimator):
             widths = stated_widths(self, "prediction_bandwidth", self.prediction_bandwidth, self.columns_)
             if self.bandwidth_unit == "sd":
                 widths = widths * data.deviations
+        widths = np.where(self.columns_.is_category, 0.0, widths)
         by_column = len(common_errors(data.errors)) == len(data.errors) and not any(k.scale for k in kernels)
         return PredictionKernels(
             widths, kernels, kinds, shapes,
@@ -435,8 +444,13 @@ class SearchedKernelModel(KernelModel):
         matrix, targets, counts, numbers = self._read_training_data(X, y, sample_weight, earlier)
         factors = self._checked_factors(self._class_weights(targets, counts), counts)
         weights = counts if self._draws_rows else counts * factors
+        categories, n_categories = None, self.columns_.n_categories
+        if len(columns_of_many(n_categories)):
+            group = draws_of(matrix, targets, weights, seed).group
+            categories = ManyCategories.of(matrix, targets.matrix(), weights, group, n_categories, seed)
+            matrix = matrix if categories is None else categories.encoded
         data = self._prepare(matrix, targets, weights, numbers, len(np.asarray(y)), measurement_error, self.criterion)
-        yield TreeRowsInMemory(data, seed, numbers, factors, self.n_jobs)
+        yield TreeRowsInMemory(data, seed, numbers, factors, self.n_jobs, categories)
 
     def _draw_rate(self, n_rows: int) -> float | None:
         """How often a row of this many is drawn for a tree, on average; None: every row is taken once."""

@@ -24,8 +24,9 @@ from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_
 from softwood.core.threads import Threads
 from softwood.kernel.boosting_parameters import BoostingParameters, is_auto
 from softwood.kernel.choosing.boosting_plans import PLANS
-from softwood.kernel.choosing.boosting_settings import Choices, Search
-from softwood.kernel.data.measurement_errors import Errors, error_functions
+from softwood.kernel.choosing.boosting_settings import FOLD_ROWS, Choices, Search
+from softwood.kernel.data.category_statistics import SETS_UP_TO, ManyCategories, as_sets
+from softwood.kernel.data.measurement_errors import are_by_column
 from softwood.kernel.data.preparation import common_errors
 from softwood.kernel.growing.bagging import draws_of
 from softwood.kernel.parts.fits import TRIAL_ROWS, BoostingRowsInParts
@@ -59,9 +60,11 @@ class KernelBoosting(BoostingParameters):
         y: Any,
         sample_weight: Any = None,
         *,
+        measurement_error: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         sample_weight_val: Any = None,
+        measurement_error_val: Any = None,
     ) -> Self:
         """Fit the model.
 
@@ -75,6 +78,10 @@ class KernelBoosting(BoostingParameters):
             Labels or targets. A classifier also takes a matrix of class probabilities.
         sample_weight : array-like of shape (n_rows,) or None, default=None
             Weights of the rows. A weight of 2 has the same effect as repeating the row.
+        measurement_error : dict, array-like or None, default=None
+            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+            columns. With ``growth="level"``, only numbers for columns.
         X_val : array-like, data frame or None, default=None
             Validation rows. If given, no rows of `X` are set aside. Their loss is stored in ``validation_score_``, and
             stops the training early unless ``early_stopping=False``.
@@ -82,6 +89,8 @@ class KernelBoosting(BoostingParameters):
             Labels or targets of the validation rows.
         sample_weight_val : array-like or None, default=None
             Weights of the validation rows.
+        measurement_error_val : dict, array-like or None, default=None
+            Known errors of the cells of `X_val`, in the forms of `measurement_error`.
 
         Returns
         -------
@@ -89,7 +98,8 @@ class KernelBoosting(BoostingParameters):
             The fitted estimator itself.
         """
         with self._fitting(X, y, sample_weight) as fit:
-            fit.worker._grow(fit, X, y, sample_weight, X_val, y_val, sample_weight_val)
+            training = (X, y, sample_weight, measurement_error)
+            fit.worker._grow(fit, *training, (X_val, y_val, sample_weight_val, measurement_error_val))
         return self
 
     def _grow(
@@ -98,15 +108,14 @@ class KernelBoosting(BoostingParameters):
         X: Any,
         y: Any,
         sample_weight: Any,
-        X_val: Any = None,
-        y_val: Any = None,
-        sample_weight_val: Any = None,
+        measurement_error: Any = None,
+        validation: tuple[Any, Any, Any, Any] = (None, None, None, None),
     ) -> None:
         rules = self._check_parameters()
-        with self._rows(X, y, sample_weight, X_val, y_val, sample_weight_val) as rows:
+        with self._rows(X, y, sample_weight, measurement_error, validation) as rows:
             self._loss_ = rows.loss
             stages = fit.stages()
-            rules = self._rules_for(rules, rows, is_given=X_val is not None)
+            rules = self._rules_for(rules, rows, is_given=validation[0] is not None)
             rules, widths = self._search(rules, rows, stages)
             self.bandwidths_, self._prediction_kernels_ = widths, self._make_prediction_kernels(widths, rows.data)
             result = Boosted(rows.start, n_models=rules.n_models)
@@ -127,40 +136,61 @@ class KernelBoosting(BoostingParameters):
 
     @contextmanager
     def _rows(
-        self, X: Any, y: Any, sample_weight: Any, X_val: Any, y_val: Any, sample_weight_val: Any
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        measurement_error: Any,
+        given: tuple[Any, Any, Any, Any],
     ) -> Iterator[BoostingRows]:
-        """Read and prepare the rows."""
+        """Read and prepare the rows; `given` are the validation rows, with targets, weights and errors."""
         if self.growth == "level":
-            if X_val is not None or y_val is not None:
+            if any(part is not None for part in given):
                 raise ValueError("growth='level' takes no X_val and y_val; set validation_fraction.")
             with self._read_parts(X, y, sample_weight) as source:
-                yield self._rows_in_parts(source)
+                yield self._rows_in_parts(source, measurement_error)
             return
         matrix, targets, counts, numbers = self._read_training_data(X, y, sample_weight)
         weights = counts * self._checked_factors(self._class_weights(targets, counts), counts)
         loss, learned = self._loss_and_targets(targets, y, numbers)
         loss.check_targets(learned)
-        validation = self._read_validation(X_val, y_val, sample_weight_val, targets)
+        validation = self._read_validation(*given, targets)
         unit = unit_of(learned)
         learned = learned if unit == 1.0 else learned / unit
         if validation is not None and unit != 1.0:
             validation = replace(validation, y=validation.y / unit)
-        seed = self._new_seed()
-        train = BoostingData(matrix, learned, weights, draws_of(matrix, targets, weights, seed).group)
+        seed, n_rows = self._new_seed(), len(np.asarray(y))
+        if not are_by_column(self.measurement_error):
+            expected = "one number for a column, or a function; pass the errors of single cells to fit"
+            raise parameter_error(self, "measurement_error", expected, self.measurement_error)
+        errors = self._errors(measurement_error, matrix, numbers, n_rows)
+        if self._has_node_widths and errors:
+            raise self._no_errors_with_node_widths()
+        train = BoostingData(matrix, learned, weights, draws_of(matrix, targets, weights, seed).group, errors)
         if validation is None:
             is_held_out = self._held_out_rows(train, seed)
             if is_held_out is not None:  # bins and bandwidths must not depend on them
                 kept = np.flatnonzero(~is_held_out)
                 train, validation = train.take(~is_held_out), train.take(is_held_out)
                 targets, numbers = targets.take(kept), numbers[kept]
-        data = self._prepare(train.matrix, targets, train.weights, numbers, len(np.asarray(y)), None, "squared_error")
-        self._check_errors(data.errors)
-        yield BoostingRowsInMemory(data, seed, train, validation, loss, unit, self.n_jobs)
+        categories = ManyCategories.of(
+            train.matrix, targets.matrix(), train.weights, train.group, self.columns_.n_categories, seed
+        )
+        if categories is not None:
+            train = replace(train, matrix=categories.encoded)
+            if validation is not None:
+                validation = replace(validation, matrix=categories.statistics.encode(validation.matrix))
+        data = self._prepare(train.matrix, targets, train.weights, numbers, n_rows, measurement_error, "squared_error")
+        yield BoostingRowsInMemory(data, seed, train, validation, loss, unit, self.n_jobs, categories)
 
-    def _rows_in_parts(self, source: Source) -> BoostingRows:
+    def _rows_in_parts(self, source: Source, measurement_error: Any = None) -> BoostingRows:
         seed = self._new_seed()
-        found, data = self._survey(source, seed, "squared_error")
-        self._check_errors(data.errors)
+        found, data = self._survey(source, seed, "squared_error", measurement_error)
+        if len(common_errors(data.errors)) < len(data.errors):
+            expected = "one number for a column with growth='level'"
+            raise parameter_error(self, "measurement_error", expected, self.measurement_error)
+        if self._has_node_widths and data.errors:
+            raise self._no_errors_with_node_widths()
         classes, p = getattr(self, "classes_", None), data.matrix.shape[1]
         unit, n_classes = 1.0, None
         if classes is None:
@@ -178,12 +208,6 @@ class KernelBoosting(BoostingParameters):
             stops = found.n_rows > (TRIAL_ROWS if is_auto(self.max_iter) else STOP_FROM)
         validation = float(self.validation_fraction) if stops else 0.0
         return BoostingRowsInParts(source, found, data, seed, n_classes, loss, unit, validation)
-
-    def _check_errors(self, errors: Errors) -> None:
-        if len(common_errors(errors)) < len(errors):
-            raise parameter_error(self, "measurement_error", "one number for a column", self.measurement_error)
-        if self._has_node_widths and errors:
-            raise self._no_errors_with_node_widths()
 
     @property
     def _has_node_widths(self) -> bool:
@@ -215,11 +239,13 @@ class KernelBoosting(BoostingParameters):
         return np.random.default_rng([seed, 1]).permutation(n_groups)[data.group] < n_held_out
 
     def _read_validation(
-        self, X: Any, y: Any, sample_weight: Any, targets: ClassTargets | RealTargets
+        self, X: Any, y: Any, sample_weight: Any, measurement_error: Any, targets: ClassTargets | RealTargets
     ) -> BoostingData | None:
         """The validation rows passed to `fit`; None if there are none."""
         rows = self._read_validation_rows(X, y, sample_weight)
         if rows is None:
+            if measurement_error is not None:
+                raise parameter_error(self, "measurement_error_val", "None without X_val", measurement_error)
             return None
         matrix, weights = rows
         given = read_classes(y) if isinstance(targets, ClassTargets) else read_reals(y, np.ones(len(matrix)))
@@ -230,7 +256,7 @@ class KernelBoosting(BoostingParameters):
         weights = weights * self._class_weights(given, weights)
         if not weights.any():
             raise ValueError("sample_weight_val and class_weight leave no row of X_val with a weight above zero.")
-        return BoostingData(matrix, learned, weights, np.arange(len(matrix)))
+        return BoostingData(matrix, learned, weights, np.arange(len(matrix)), self._errors(measurement_error, matrix))
 
     # Rules and settings
 
@@ -289,12 +315,15 @@ class KernelBoosting(BoostingParameters):
         n_features: tuple[int, ...] = (p if rules.n_features is None else rules.n_features,)
         if is_auto(self.max_iter):
             if is_auto(self.max_leaf_nodes):
-                max_leaves = plan.max_leaves
+                has_many = int(rows.train.group.max()) >= FOLD_ROWS
+                max_leaves = plan.leaves_of_many if has_many else plan.max_leaves
             if is_auto(self.min_mass):
                 min_mass = tuple(self._least_mass(mass, rows.total) for mass in plan.min_mass)
             if is_auto(self.max_features) and p > 1:
                 n_features = tuple(round(share * p) for share in plan.shares)
-        return Choices(plan.scales if has_scales else (), plan.beyond, max_leaves, min_mass, n_features)
+        are_few = (self.columns_.n_categories > 2) & (self.columns_.n_categories <= SETS_UP_TO)
+        by_code = plan.by_code if is_auto(self.max_iter) and self.growth == "node" and are_few.any() else (False,)
+        return Choices(plan.scales if has_scales else (), plan.beyond, max_leaves, min_mass, n_features, by_code)
 
     def _score_function(self, rows: BoostingRows) -> Callable[[BoostingData, np.ndarray], float] | None:
         """The scorer of `scoring` as a function of rows and their raw scores; None for the loss."""
@@ -331,6 +360,7 @@ class KernelBoosting(BoostingParameters):
         n_trees, unit = n_rounds * self._loss_.n_scores * result.n_models, rows.unit
         output = np.array(result.output[:n_trees])
         forest = boosted_forest(result.trees[:n_trees], output, result.base)
+        forest = as_sets(forest, self.columns_.n_categories, rows.categories)
         if result.n_models > 1:
             forest = replace(forest, value=forest.value / result.n_models)
         if unit != 1.0:
@@ -356,12 +386,8 @@ class KernelBoosting(BoostingParameters):
         self, X: Any, *, measurement_error: Any = None, **unknown: Any
     ) -> tuple[np.ndarray, np.ndarray | None]:
         found = super()._read_points(X, measurement_error=measurement_error, **unknown)
-        directions = None if measurement_error is None else self._directions()
-        if directions is not None:
-            for k, function in error_functions(self, measurement_error, self.columns_).items():
-                if function is not None and directions[k] != 0:
-                    expected = "a number or an array for a column with a monotonic constraint"
-                    raise parameter_error(self, "measurement_error", expected, self.columns_.names[k])
+        if measurement_error is not None:
+            self._refuse_functions(measurement_error, self._directions())
         return found
 
     def _raw(self, X: Any, **conditions: Any) -> np.ndarray:

@@ -14,6 +14,7 @@ from softwood.core.parameters import check_choice, check_count, check_flag, chec
 from softwood.kernel.base import KernelModel
 from softwood.kernel.choosing.boosting_plans import PLANS
 from softwood.kernel.choosing.boosting_settings import most_rounds
+from softwood.kernel.data.measurement_errors import error_functions
 from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.rounds.newton import NewtonLimits
 from softwood.kernel.rounds.rounds import BoostingRules
@@ -62,8 +63,8 @@ class BoostingParameters(KernelModel):
         Factor on the bandwidth after each round, in (0, 1]. Below 1, the first rounds learn smooth structure and later
         rounds learn sharper details.
     max_leaf_nodes : int, "auto" or None
-        Largest number of leaves of a tree. Trees grow best first. "auto" is 16 if `max_iter` is "auto", otherwise 31.
-        None means no limit.
+        Largest number of leaves of a tree. Trees grow best first. "auto" is 16 if `max_iter` is "auto", otherwise 31;
+        of more than 3 000 different rows, it chooses 16 or 31, or is 31 with ``quality="fast"``. None means no limit.
     min_mass : float or "auto"
         Smallest mass (weight times membership) of a leaf. Larger values give smaller trees. "auto" is 10 if
         `max_iter` is "auto", otherwise 20.
@@ -268,7 +269,17 @@ class BoostingParameters(KernelModel):
         for k in np.flatnonzero(is_scaled & (directions != 0)):
             expected = "0 for columns whose prediction_kernel has a scale"
             raise parameter_error(self, "monotonic_cst", expected, self.columns_.names[k])
+        self._refuse_functions(self.measurement_error, directions)
         return directions
+
+    def _refuse_functions(self, measurement_error: Any, directions: np.ndarray | None) -> None:
+        """Refuse errors that are functions of the values, in columns with a monotonic constraint."""
+        if measurement_error is None or directions is None:
+            return
+        for k, function in error_functions(self, measurement_error, self.columns_).items():
+            if function is not None and directions[k] != 0:
+                expected = "a number or an array for a column with a monotonic constraint"
+                raise parameter_error(self, "measurement_error", expected, self.columns_.names[k])
 
     def _directions(self) -> np.ndarray | None:
         """Monotonic constraint of each encoded column, (p,); None if there is none."""

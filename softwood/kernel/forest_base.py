@@ -19,6 +19,7 @@ from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets
 from softwood.kernel.base import SearchedKernelModel
 from softwood.kernel.choosing.forest_bandwidth import ForestChoice
+from softwood.kernel.data.category_statistics import SETS_UP_TO, as_sets
 from softwood.kernel.growing.bagging import Draws, assemble, draws_of, out_of_bag
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import Limits
@@ -118,6 +119,9 @@ class KernelForest(SearchedKernelModel):
         limits = self._check_parameters()
         before = fit.earlier if self.warm_start and fit.earlier.get("_grown_") is not None else {}
         with self._rows(X, y, sample_weight, measurement_error, before) as rows:
+            if self._wants_oob and rows.categories is not None:  # sets of the finished trees know the row's own target
+                expected = f"False with columns of more than {SETS_UP_TO} categories"
+                raise parameter_error(self, "oob_score", expected, self.oob_score)
             draws = self._grow_forest(fit, rows, limits, before)
             if self.bootstrap and not rows.is_sampled and (self._wants_oob or not before):
                 self._set_oob(rows, draws, y, is_new=not before)
@@ -149,6 +153,7 @@ class KernelForest(SearchedKernelModel):
             forest = None
             if tables:
                 forest = assemble(problem, tables, self.ccp_alpha, consume=consume, n_jobs=self.n_jobs)
+                forest = as_sets(forest, self.columns_.n_categories, rows.categories)
             if earlier is not None:
                 forest = earlier if forest is None else earlier.with_trees_of(forest)
             if forest is None:

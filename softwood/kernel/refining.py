@@ -11,6 +11,7 @@ and a penalty draws them there.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, softmax
@@ -29,7 +30,7 @@ from softwood.trees.loops.layout import FEATURE, MISSING_LEFT, N_GATE_NUMBERS, T
 from softwood.trees.loops.refine import LearnedRows, RowSpace
 from softwood.trees.tree import SoftTree
 
-__all__ = ["DistinctRows", "Learned", "Refinement"]
+__all__ = ["DistinctRows", "Learned", "Passes", "Refinement"]
 
 # Steps of Adam, for thresholds in standard deviations and logarithms of half-widths, and for values; how much of the
 # means of the gradients and of their squares a step keeps; and the gradient below which steps become small.
@@ -39,7 +40,8 @@ GATE_RATE, VALUE_RATE, KEPT, KEPT_SQUARES, SMALL = 0.05, 0.1, 0.9, 0.95, 1e-6
 NUDGE = 1e-7
 # Half-widths stay in this range, in standard deviations.
 WIDTHS = (1e-3, 5.0)
-# Weights, in rows, of the node above, towards which a value is shrunk, and of the penalty on a change of the value.
+# Weights, in rows, of the node above, towards which a value is shrunk, and of the penalty on a change of the value; the
+# strength multiplies both.
 SHRINKAGE, PENALTY = 3.0, 0.1
 # Part of the start values of classes that is the share of each class in all rows, so that none is 0.
 MIXED = 0.02
@@ -49,6 +51,13 @@ CURVATURE = 1.0
 BATCH = 2048
 # Rows whose shares are in memory at once.
 BLOCK = 8192
+
+
+class Passes(NamedTuple):
+    """How a tree is refined: the number of passes, and the strength of the shrinkage, see `Refinement`."""
+
+    n_passes: int
+    strength: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -148,13 +157,15 @@ class Refinement:
     problem : the data that the tree was grown from
     deviations : (p,) standard deviations of the columns
     is_free : (p,) bool, the columns whose half-widths are trained
+    strength : factor of the shrinkage of the values that it starts from, and of the penalty on their change
     """
 
     def __init__(
-        self, tree: SoftTree, rows: DistinctRows, problem: GrowthProblem, deviations: np.ndarray, is_free: np.ndarray
-    ) -> None:
+        self, tree: SoftTree, rows: DistinctRows, problem: GrowthProblem, deviations: np.ndarray, is_free: np.ndarray,
+        strength: float = 1.0,
+    ) -> None:  # fmt: skip
         self._tree, self._rows, self._problem = tree, rows, problem
-        self._is_class, self._learned = rows.learned.is_class, rows.compiled()
+        self._is_class, self._learned, self._strength = rows.learned.is_class, rows.compiled(), strength
         self._structure = structure = Structure.of(tree)
         gates, n_outputs = structure.gate_nodes, tree.n_outputs
         self._feature = structure.table[:, FEATURE]
@@ -202,7 +213,9 @@ class Refinement:
         by_width = np.where(self._is_free, by_numbers[:, WIDTH] * self._numbers[:, WIDTH], 0.0)
         by_width = np.bincount(self._feature, by_width)[self._feature]  # of all gates of a column together
         by_gates = np.stack([by_numbers[:, THRESHOLD] * self._unit, by_width]) / mass
-        by_value = by_value / mass + PENALTY / float(learned.weights.sum()) * (self._value - self._start)
+        by_value = by_value / mass + PENALTY * self._strength / float(learned.weights.sum()) * (
+            self._value - self._start
+        )
         self.n_passes += 1
         moved, scaled = (
             _adam(slope, means, self.n_passes) * rate
@@ -218,7 +231,7 @@ class Refinement:
         return loss / mass
 
     def losses(self, rows: DistinctRows) -> np.ndarray:
-        """Squared error of the targets, or of the class probabilities, of each row."""
+        """Squared error of the targets, or log loss of the class probabilities, of each row."""
         out = np.empty((len(rows.points), self._value.shape[1]))
         if self.has_gates:
             refined_sums(rows.points, rows.cells, self._trees, self._numbers, self._value, self._space, out)
@@ -228,7 +241,7 @@ class Refinement:
         if learned.offset is not None:
             out += learned.offset
         if self._is_class:
-            out = _probabilities(out)
+            return _log_losses(out, learned.truth)
         return (out**2 - 2.0 * out * learned.truth).sum(axis=1) + rows.squares
 
     def widths(self, widths: np.ndarray) -> np.ndarray:
@@ -275,7 +288,7 @@ class Refinement:
     def _start_values(self) -> np.ndarray:
         """Start values of all nodes: those of the tree, shrunk towards the nodes above them; of classes, scores."""
         tree, rows = self._tree, self._rows
-        shrunk = _shrunk(tree, self._problem, SHRINKAGE)
+        shrunk = _shrunk(tree, self._problem, SHRINKAGE * self._strength)
         if not self._is_class or rows.learned.offset is None:
             return shrunk
         part = _probabilities(rows.learned.offset)
@@ -334,3 +347,11 @@ def _shrunk(tree: SoftTree, problem: GrowthProblem, shrinkage: float) -> np.ndar
 def _probabilities(scores: np.ndarray) -> np.ndarray:
     """Probabilities from the scores of classes, or from that of the second of two."""
     return expit(scores) if scores.shape[1] == 1 else softmax(scores, axis=1)
+
+
+def _log_losses(scores: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Log loss of each row, given the scores of classes, or that of the second of two."""
+    if scores.shape[1] == 1:
+        return np.logaddexp(0.0, scores[:, 0]) - scores[:, 0] * truth[:, 0]
+    scores = scores - scores.max(axis=1, keepdims=True)
+    return np.log(np.exp(scores).sum(axis=1)) - (scores * truth).sum(axis=1)

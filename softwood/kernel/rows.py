@@ -17,6 +17,7 @@ from joblib import effective_n_jobs
 from softwood.core.losses import Loss
 from softwood.core.steps import Steps
 from softwood.core.threads import Threads
+from softwood.kernel.data.category_statistics import ManyCategories
 from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.growing.bagging import Draws, grow_trees
 from softwood.kernel.growing.growing import grow_tree
@@ -50,6 +51,7 @@ class TreeRowsInMemory:
     seed : of all random choices
     numbers : numbers of these rows in the user's table; None if they are not known
     factors : weights of the classes, for each row or for each class; 1.0 if there are none
+    categories : how columns of many categories are encoded; None if there are none
     is_sampled : whether trees grow from other rows than those of `trial`
     """
 
@@ -58,6 +60,7 @@ class TreeRowsInMemory:
     numbers: np.ndarray | None
     factors: np.ndarray | float
     n_jobs: int | None
+    categories: ManyCategories | None = None
 
     is_sampled = False
 
@@ -105,6 +108,7 @@ class BoostingRowsInMemory:
     train : the rows of `trial` with their targets as the loss takes them
     validation : validation rows; None if there are none
     unit : losses and gains are those of the targets divided by this number
+    categories : how columns of many categories are encoded in all these rows; None if there are none
     """
 
     data: TrainingData
@@ -114,6 +118,7 @@ class BoostingRowsInMemory:
     loss: Loss
     unit: float
     n_jobs: int | None
+    categories: ManyCategories | None = None
 
     @property
     def trial(self) -> TrainingData:
@@ -144,7 +149,7 @@ class BoostingRowsInMemory:
         self, widths: np.ndarray, rules: BoostingRules, result: Boosted, steps: Steps, snapshot: Snapshot
     ) -> None:
         """Add trees to `result`, round by round; `widths` (p,) are the half-widths in the first round."""
-        widths, scored = self.data.problem(widths).widths, np.flatnonzero(self.train.group < SCORED_ROWS)
+        scored = np.flatnonzero(self.train.group < SCORED_ROWS)
         with Threads(effective_n_jobs(self.n_jobs)) as threads:
             members = [
                 Rounds(

@@ -33,13 +33,14 @@ from softwood.kernel.choosing.bandwidth import (
 )
 from softwood.kernel.choosing.refinement import RefinementChoice
 from softwood.kernel.choosing.size import SizeChoice
-from softwood.kernel.choosing.trend import is_trend_better
+from softwood.kernel.choosing.trend import SCALE, is_trend_better
 from softwood.kernel.data.bandwidths import loo_widths, silverman_widths, stated_widths
+from softwood.kernel.data.category_statistics import as_sets
 from softwood.kernel.data.column_statistics import standard_deviations
 from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.growing.per_node import grow_tree_per_node
 from softwood.kernel.growing.problem import Limits
-from softwood.kernel.refining import DistinctRows, Learned, Refinement
+from softwood.kernel.refining import DistinctRows, Learned, Passes, Refinement
 from softwood.kernel.rows import TreeRows
 from softwood.kernel.trend import HeldOutTrend, Trend, held_out_trend
 from softwood.trees.forest import SoftForest
@@ -84,16 +85,19 @@ class _KernelTree(SearchedKernelModel):
         of the tests stay. An int is the number of passes over the rows; True chooses it by held-out loss. "auto" is
         True if the number of leaves is given or chosen and the bandwidth is chosen. The number of leaves is then
         chosen for refined trees. Half-widths are trained in columns without measurement errors, unless they are given
-        as numbers. Leaf values of a refined classifier are logarithms of probabilities, and its prediction is the
-        softmax of their weighted sum. Masses of leaves may be smaller than `min_mass` after refining. Crisp trees are
-        not refined.
+        as numbers. Leaf values are shrunk towards the nodes above them, as strongly as held-out rows say unless the
+        number of passes is given; in trees of sets of categories alone, nothing else changes. Those of a refined
+        classifier are logarithms of probabilities, and its prediction is the softmax of their weighted sum. A leaf may
+        have less mass than `min_mass` after refining, even none, where the rows around it have a small share in it.
+        Trees that predict without kernels are not refined.
     trend : {"linear", "auto"} or None
         Whether a linear function of at most eight columns is added to the tree. Its columns are chosen by held-out
         loss, and the tree is grown from what it does not explain. Outside of the range of the training rows, a column
         counts as the nearest end of it, and a missing value counts as the mean. Categories and columns with measurement
         errors have no trend. "auto" tries a trend if the number of leaves is given or chosen and the bandwidth is
-        chosen, and keeps it if it lowers the held-out loss. The model is then the sum ``forest_`` of the tree and of
-        one tree for each column of the trend. Trends of classes add up to log odds, or to scores before the softmax.
+        chosen, and keeps it if refined trees beside it have the smaller held-out loss. The model is then the sum
+        ``forest_`` of the tree and of one tree for each column of the trend. Trends of classes add up to log odds, or
+        to scores before the softmax.
     bandwidth_per_node : bool
         If True, compute the bandwidths again at every node from the rows in that node. Requires `bandwidth` to be
         numbers, "silverman" or "loo".
@@ -159,7 +163,7 @@ class _KernelTree(SearchedKernelModel):
                 data = replace(data, targets=trend.residuals, criterion="squared_error")
                 rows = replace(rows, data=data)
             learned = Learned.of(targets, None if trend is None else trend.predictions)
-            widths, limits, n_passes = self._choose(rows, limits, widths, learned, stages)
+            widths, limits, passes = self._choose(rows, limits, widths, learned, stages)
             problem = rows.problem(widths)
             with stages.stage("grow", "part") as steps:
                 if self.bandwidth_per_node:
@@ -174,12 +178,14 @@ class _KernelTree(SearchedKernelModel):
             tree = kernels.of(self._simplify(tree), data.errors)
             if trend is not None:
                 learned = Learned.of(targets, trend.trend.predict(data.matrix))
-            if n_passes is not None or (trend is not None and targets.is_class):  # means of residuals are no scores
-                tree, widths = self._refine(tree, rows, widths, learned, n_passes or 0, stages)
+            if passes is not None or (trend is not None and targets.is_class):  # means of residuals are no scores
+                tree, widths = self._refine(tree, rows, widths, learned, passes or Passes(0), stages)
                 kernels = self._make_prediction_kernels(widths, data)
+            tree = as_sets(tree, self.columns_.n_categories, rows.categories)
             if trend is not None:
                 self._add_trend(tree, trend.trend, targets, rows.total)
-        self.bandwidths_, self._prediction_kernels_, self.tree_, self.n_passes_ = widths, kernels, tree, n_passes or 0
+        self.bandwidths_, self._prediction_kernels_, self.tree_ = widths, kernels, tree
+        self.n_passes_ = 0 if passes is None else passes.n_passes
 
     def _choose_trend(
         self, rows: TreeRows, limits: Limits, widths: np.ndarray | None, stages: Steps
@@ -199,7 +205,16 @@ class _KernelTree(SearchedKernelModel):
             found = held_out_trend(rows.trial, self._has_common_width(rows.data), rows.seed)
             if self.trend == "linear" or found is None:
                 return found
-            return found if is_trend_better(rows.trial, found, limits, rows.seed, steps) else None
+            own = SCALE * rows.data.deviations if widths is None else widths
+            beside = replace(rows, data=replace(rows.data, targets=found.residuals, criterion="squared_error"))
+            targets, size = rows.trial.targets, self.max_leaf_nodes
+            is_better = is_trend_better(
+                self._refinement_choice(rows, limits, own, Learned.of(targets), steps),
+                self._refinement_choice(beside, limits, own, Learned.of(targets, found.predictions), steps),
+                None if size is None or isinstance(size, str) else int(size),
+                refines=self._refines,
+            )
+            return found if is_better else None
 
     @property
     def _has_limited_size(self) -> bool:
@@ -352,7 +367,7 @@ class _KernelTree(SearchedKernelModel):
 
     def _choose(
         self, rows: TreeRows, limits: Limits, widths: np.ndarray | None, learned: Learned, stages: Steps
-    ) -> tuple[np.ndarray, Limits, int | None]:
+    ) -> tuple[np.ndarray, Limits, Passes | None]:
         """Half-width of each column's kernel, in the column's units, the limits with the number of leaves, and passes.
 
         Sets ``bandwidth_`` and ``size_path_`` if held-out loss decides.
@@ -361,11 +376,13 @@ class _KernelTree(SearchedKernelModel):
         is_soft = widths is None or bool(np.any(widths > 0)) or bool(data.errors)
         is_crisp = self.prediction_kernel is None  # settings are chosen for such predictions
         refines = self._refines and (learned.offset is not None or (is_soft and not is_crisp))
-        n_passes = int(self.refine) if refines and not isinstance(self.refine, str | bool | np.bool_) else None
-        chooses_passes = refines and n_passes is None
+        passes: Passes | None = None
+        if refines and not isinstance(self.refine, str | bool | np.bool_):
+            passes = Passes(int(self.refine))
+        chooses_passes = refines and passes is None
         grid = REFINED_GRID if chooses_passes and len(data.matrix) <= FOLDED_ROWS else AUTO_GRID
         if widths is not None and not self._chooses_size and not chooses_passes:
-            return widths, limits, n_passes
+            return widths, limits, passes
         with stages.stage("choose", "trial") as steps:
             if widths is None and self.bandwidth == "cv":
                 self.bandwidth_ = choose_by_cv(data, limits, self._folds(rows), seed, steps, crisp=is_crisp)
@@ -382,7 +399,8 @@ class _KernelTree(SearchedKernelModel):
                 widths = scale * unit
                 if chooses_passes and path.losses and size <= MOST_REFINED:
                     refined = self._refinement_choice(rows, limits, widths, learned, steps)
-                    size, n_passes = refined.choose(size, choice.within(small=is_small), halve=True)
+                    found = refined.choose(size, choice.within(small=is_small), halve=True)
+                    size, passes = found.size, Passes(found.n_passes, found.strength)
                 limits = choice.limits(path, scale, size)
                 self.size_path_ = path.columns()
                 if is_free:
@@ -390,9 +408,10 @@ class _KernelTree(SearchedKernelModel):
             elif chooses_passes:
                 assert widths is not None
                 refined = self._refinement_choice(rows, limits, widths, learned, steps)
-                n_passes = refined.choose(limits.max_leaf_nodes or len(data.matrix), 0.0, halve=False)[1]
+                found = refined.choose(limits.max_leaf_nodes or len(data.matrix), 0.0, halve=False)
+                passes = Passes(found.n_passes, found.strength)
         assert widths is not None
-        return widths, limits, n_passes
+        return widths, limits, passes
 
     def _refinement_choice(
         self, rows: TreeRows, limits: Limits, widths: np.ndarray, learned: Learned, steps: Steps
@@ -411,16 +430,18 @@ class _KernelTree(SearchedKernelModel):
         return is_free
 
     def _refine(
-        self, tree: SoftTree, rows: TreeRows, widths: np.ndarray, learned: Learned, n_passes: int, stages: Steps
+        self, tree: SoftTree, rows: TreeRows, widths: np.ndarray, learned: Learned, passes: Passes, stages: Steps
     ) -> tuple[SoftTree, np.ndarray]:
         """The refined tree, and the half-widths of the columns."""
         data = rows.data
         cells = self._make_prediction_kernels(widths, data).cells(data.errors, data.matrix)
-        if learned.offset is None and (tree.n_leaves < 2 or (tree.is_crisp and cells is None)):
+        if learned.offset is None and tree.n_leaves < 2:
             return tree, widths
         distinct = DistinctRows.of(data.matrix, cells, learned, data.weights, rows.seed)
-        refinement = Refinement(tree, distinct, data.problem(widths), data.deviations, self._is_free(data))
-        with stages.stage("refine", "pass", n_passes) as steps:
+        refinement = Refinement(
+            tree, distinct, data.problem(widths), data.deviations, self._is_free(data), passes.strength
+        )
+        with stages.stage("refine", "pass", passes.n_passes) as steps:
             for step in steps:
                 step.end(train_loss=refinement.step())
         return refinement.finish(), refinement.widths(widths)

@@ -31,6 +31,8 @@ WORTH = 0.01
 RIDGE = 1.0
 # A column whose part that others do not explain is smaller than this is not added.
 COLLINEAR = 1e-6
+# Ranges end at most so many standard deviations from the median: values beyond are outliers.
+REACH = 20.0
 FOLDS = 5
 # Of the logistic regression: the penalty on the intercept compared with that on slopes, the largest number of steps,
 # the smallest part of a step that is tried, and the decrease of the loss that ends it.
@@ -166,9 +168,20 @@ class _Ranges:
         matrix, spread = rows.points[:, columns], deviations[columns]
         known = ~np.isnan(matrix)
         weights = known * (rows.weights / rows.weights.max())[:, None]
-        scaled = np.where(known, matrix / spread, 0.0)
+        low, high = np.nanmin(matrix, axis=0), np.nanmax(matrix, axis=0)
+        for j in np.flatnonzero(high / spread - low / spread > REACH):
+            middle = _median(matrix[known[:, j], j], weights[known[:, j], j])
+            low[j] = max(low[j], middle - REACH * spread[j])
+            high[j] = min(high[j], middle + REACH * spread[j])
+        scaled = np.where(known, np.clip(matrix, low, high) / spread, 0.0)
         mean = (weights * scaled).sum(axis=0) / weights.sum(axis=0) * spread
-        return cls(np.nanmin(matrix, axis=0), np.nanmax(matrix, axis=0), mean, spread)
+        return cls(low, high, mean, spread)
+
+
+def _median(values: np.ndarray, weights: np.ndarray) -> float:
+    order = np.argsort(values, kind="stable")
+    cumulated = np.cumsum(weights[order])
+    return float(values[order[np.searchsorted(cumulated, 0.5 * cumulated[-1])]])
 
 
 def _standardised(matrix: np.ndarray, ranges: _Ranges | Trend) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from softwood.plots.boosting import plot_loss, plot_search
 from softwood.plots.contributions import plot_gate_contributions
+from softwood.plots.error_budget import plot_error_budget
 from softwood.plots.importances import plot_importances
 from softwood.plots.leaves import plot_leaf_distribution
 from softwood.plots.shapley import plot_shapley, plot_shapley_dependence, plot_shapley_summary
@@ -11,6 +12,7 @@ from softwood.plots.surface import plot_surface
 from softwood.plots.tree import plot_tree
 
 __all__ = [
+    "plot_error_budget",
     "plot_gate_contributions",
     "plot_growth",
     "plot_importances",

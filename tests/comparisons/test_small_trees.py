@@ -152,7 +152,9 @@ def collection(tmp_path, monkeypatch):
 
 def test_a_run_that_is_stopped_goes_on(collection, monkeypatch, capsys):
     page, runs, picture = (collection / name for name in ("page.md", "runs.csv", "picture.svg"))
-    write_sections(page, dict.fromkeys(("results", "models", "stopped", "versions", "tables"), "of old"), run.SCRIPT)
+    write_sections(
+        page, dict.fromkeys(("results", "best", "models", "stopped", "versions", "tables"), "of old"), run.SCRIPT
+    )
     page.write_text(f"before\n{page.read_text()}after\n")
     arguments = ["run.py", "--runs", str(runs), "--page", str(page), "--picture", str(picture)]
     monkeypatch.setattr(sys, "argv", [*arguments, "--data-sets", "classes", "--models", "CART", "--sizes", "8"])
@@ -215,6 +217,21 @@ def test_pairs_have_the_data_sets_of_both_models_and_means_those_of_all():
     assert "Means of the 9 data sets" in means
     assert "STreeD" not in means
     assert "| CART, 8 leaves | 0.7800 | 0.500 | 8 | 1 |" in means
+
+
+def test_the_best_of_all_peers_is_chosen_for_each_data_set():
+    runs = []
+    for name, ours, cart, figs in (("mushroom", 0.8, 0.7, 0.9), ("iris", 0.8, 0.75, 0.6), ("letter", 0.5, 0.9, None)):
+        runs += line(name, "softwood", "8", ours, 1.0 - ours) + line(name, "CART", "8", cart, 1.0 - cart)
+        runs += line(name, "FIGS", "8", figs, 1.0 - figs) if figs else []
+        runs += line(name, "STreeD", "8", 1.0, 0.0)  # not among them
+        for peer in ("hierarchical shrinkage", "ConTree"):
+            runs += line(name, peer, "8", 0.1, 2.0) if figs else []
+    text = summary.best_of_peers(summary.read_frame(runs))
+    row = "| softwood, 8 leaves | {} | {} |"
+    assert row.format("never looked at", "accuracy") + " 2 | 2 | 1-0-1 | 50% | 50% | -0.0250 |" in text
+    assert row.format("never looked at", "log loss") + " 2 | 2 | 1-0-1 | 50% | 50% | -0.0250 |" in text
+    assert row.format("looked at", "accuracy") + " 1 | 0 | 0-0-1 | 0% | 0% | -0.4000 |" in text
 
 
 def test_a_failed_fit_is_a_loss_but_does_not_rule_the_means():

@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import softmax
 from sklearn.base import clone
+from sklearn.metrics import log_loss
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor
 from softwood.kernel import refining
@@ -216,3 +218,41 @@ def test_a_class_that_a_fold_lacks_and_leaves_that_lose_their_rows():
     outlier = X.copy()
     outlier[3, 0] = 1e12
     assert np.isfinite(KernelTreeRegressor(**SMALL).fit(outlier, 1e9 * X[:, 1]).predict(X)).all()
+
+
+def test_values_of_crisp_trees_are_shrunk():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.choice(list("ab"), 400) for name in "pqrst"})
+    share = 0.2 + 0.3 * (frame["p"] == "a") + 0.3 * (frame["q"] == "b")
+    y = (rng.random(400) < share).astype(int).to_numpy()
+    train, test = slice(0, 100), slice(100, 400)
+    models = [
+        KernelTreeClassifier(max_leaf_nodes=16, trend=None, refine=refine, random_state=0).fit(frame[train], y[train])
+        for refine in (False, "auto")
+    ]
+    assert models[1].tree_.is_crisp
+    assert loss(models[1], frame[test], y[test]) < 0.9 * loss(models[0], frame[test], y[test])
+    np.testing.assert_array_equal(models[0].tree_.feature, models[1].tree_.feature)
+
+
+def test_values_are_shrunk_where_there_is_nothing_to_learn():
+    rng = np.random.default_rng(0)
+    X, held_out = rng.normal(size=(2, 120, 4))
+    y, other = rng.integers(0, 2, size=(2, 120))
+    plain, chosen = (
+        KernelTreeClassifier(**SMALL | {"max_leaf_nodes": 12}, refine=refine).fit(X, y) for refine in (False, "auto")
+    )
+    assert loss(chosen, held_out, other) < loss(plain, held_out, other)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_losses_are_those_of_scikit_learn(n_classes):
+    rng = np.random.default_rng(0)
+    scores, y = rng.normal(size=(50, n_classes)), rng.integers(0, n_classes, size=50)
+    y[:n_classes] = np.arange(n_classes)
+    truth = np.eye(n_classes)[y]
+    found = refining._log_losses(scores, truth)
+    assert found.mean() == pytest.approx(log_loss(y, softmax(scores, axis=1)))
+    if n_classes == 2:
+        one = refining._log_losses(scores[:, 1:] - scores[:, :1], truth[:, 1:])
+        np.testing.assert_allclose(one, found, rtol=1e-12)

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression, Ridge
 
 import softwood
@@ -287,3 +288,16 @@ def test_pictures_say_that_there_is_a_trend():
     X, y = table(KernelTreeRegressor, n=60)
     assert plot_tree(KernelTreeRegressor(**SMALL, trend="linear").fit(X, y)).get_title() == "beside a linear trend"
     assert plot_tree(KernelTreeRegressor(**SMALL).fit(X, y)).get_title() == ""
+
+
+def test_text_names_the_classes_of_a_trend_once():
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    model = KernelTreeClassifier(max_leaf_nodes=3, trend="linear").fit(X, y.map(dict(enumerate("uvw"))))
+    lines = export_text(model).splitlines()
+    assert lines[0] == "Sum of the scores of classes"
+    assert lines[1].startswith("  u: ")
+    assert ", v: " in lines[1]
+    assert "score of" not in "".join(lines[: lines.index("and the tree")])
+    named = export_text(model, class_names=["first", "second", "third"])
+    assert named.splitlines()[0] == "Sum of"
+    assert "first: " in named

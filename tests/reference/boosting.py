@@ -35,13 +35,13 @@ class Column:
     Attributes
     ----------
     x, lows, highs : (n,) mean, smallest and largest value of each row's bin, nan where missing
-    width : half-width of the boxes
+    width : half-width of the boxes, one for all rows or (n,)
     """
 
     x: np.ndarray
     lows: np.ndarray
     highs: np.ndarray
-    width: float
+    width: float | np.ndarray
 
     @property
     def known(self):
@@ -49,11 +49,11 @@ class Column:
 
     def thresholds(self, here, lo, hi):
         """Thresholds to try for the rows `here` of a node, rising."""
-        x = self.x[here & self.known]
-        if self.width == 0:
+        x, width = self.x[here & self.known], self.width_of(here & self.known)
+        if np.all(self.width_of(self.known) == 0):
             pairs = pairwise(np.unique(x))
             return [middle(self.highs[self.x == a][0], self.lows[self.x == b][0]) for a, b in pairs]
-        starts, stops = np.maximum(x - self.width, lo), np.minimum(x + self.width, hi)
+        starts, stops = np.maximum(x - width, lo), np.minimum(x + width, hi)
         out = []
         for t in np.unique([*starts, *stops]):
             if starts.min() < t < stops.max():  # some on both sides
@@ -62,17 +62,21 @@ class Column:
                 out.append(middle(t, later.min()) if is_gap and len(later) else t)
         return out
 
+    def width_of(self, rows):
+        """Half-widths of the rows of a mask."""
+        return np.broadcast_to(self.width, self.x.shape)[rows]
+
     def above(self, hi):
         """A threshold with all values on its left: one range above the largest, or the end of the interval."""
         least, most = np.nanmin(self.lows), np.nanmax(self.highs)
-        return min(most + (most - least) + self.width, hi)
+        return min(most + (most - least) + np.max(self.width_of(self.known), initial=0.0), hi)
 
     def shares(self, t, lo, hi, missing_left):
         """Share of each row that goes left at each `t`, (..., n)."""
         out = np.full((*np.shape(t), len(self.x)), float(missing_left))
         # what is not in the node at all has no share of it: 0 / 0
         with np.errstate(divide="ignore", invalid="ignore"):
-            part = left_share(np.asarray(t)[..., None], self.x[self.known], self.width, lo, hi)
+            part = left_share(np.asarray(t)[..., None], self.x[self.known], self.width_of(self.known), lo, hi)
         out[..., self.known] = np.nan_to_num(part)
         return out
 
@@ -115,15 +119,17 @@ class Leaf:
         return -2.0 * (sums[1] * v + 0.5 * (sums[0] + l2) * v**2)
 
 
-def columns_of(bins, widths):
-    """The features of a binned matrix."""
+def columns_of(bins, widths, reach=None):
+    """The features of a binned matrix; `reach` is the half-width of each bin if those of a feature differ."""
     out = []
     for j, width in enumerate(widths):
         places = np.full((3, len(bins.codes)), np.nan)
         known = bins.codes[:, j] < bins.offsets[j + 1] - bins.offsets[j]
         at = bins.offsets[j] + bins.codes[known, j].astype(int)
         places[:, known] = bins.values[at], bins.lows[at], bins.highs[at]
-        out.append(Column(*places, float(width)))
+        own = np.zeros(len(bins.codes))
+        own[known] = width if reach is None else reach[at]
+        out.append(Column(*places, own))
     return out
 
 
@@ -162,12 +168,13 @@ def best_split(leaf, columns, features, sums, rules):
     return best
 
 
-def grow(bins, sums, widths, rules, rows=None, features=None):
+def grow(bins, sums, widths, rules, rows=None, features=None, reach=None):
     """Grow a tree.
 
     Parameters
     ----------
     bins : the binned matrix;  sums : (n, 3) hessian, gradient and weight of each row;  widths : (p,)
+    reach : (total,) half-width of each bin, if those of a feature differ
     rows, features : rows and features to grow it from, all if None
 
     Returns
@@ -175,7 +182,7 @@ def grow(bins, sums, widths, rules, rows=None, features=None):
     nodes : (n_nodes,) of the type `boost.NODE`;  shares : (n_leaves, n) of each row in each leaf
     """
     n, p = bins.codes.shape
-    columns = columns_of(bins, widths)
+    columns = columns_of(bins, widths, reach)
     features = range(p) if features is None else features
     start = np.ones(n)
     if rows is not None:

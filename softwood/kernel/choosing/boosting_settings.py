@@ -25,6 +25,7 @@ from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, 
 from softwood.kernel.rows import BoostingRows
 
 __all__ = [
+    "FOLD_ROWS",
     "Choices",
     "Search",
     "Setting",
@@ -66,17 +67,19 @@ class Setting:
     max_leaves : largest number of leaves of a tree; None: no limit
     min_mass : smallest mass of a leaf
     n_features : number of features drawn for each tree
+    by_code : whether columns of categories are split by thresholds of the categories' numbers, rather than by sets
     """
 
     scale: float | None
     max_leaves: int | None
     min_mass: float
     n_features: int
+    by_code: bool = False
 
     def of(self, rules: BoostingRules) -> BoostingRules:
         """The rules with this setting."""
         limits = replace(rules.limits, max_leaves=self.max_leaves, min_mass=self.min_mass)
-        return replace(rules, limits=limits, n_features=self.n_features)
+        return replace(rules, limits=limits, n_features=self.n_features, by_code=self.by_code)
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ class Choices:
     max_leaves: tuple[int | None, ...]
     min_mass: tuple[float, ...]
     n_features: tuple[int, ...]
+    by_code: tuple[bool, ...] = (False,)
 
     @property
     def trials(self) -> list[tuple[str, Callable[[Setting], Setting]]]:
@@ -103,7 +107,7 @@ class Choices:
         """
         others = [
             (name, partial(replace, **{name: value}))
-            for name in ("max_leaves", "min_mass", "n_features")
+            for name in ("by_code", "max_leaves", "min_mass", "n_features")
             for value in getattr(self, name)[1:]
         ]
         if self.scales:
@@ -150,6 +154,7 @@ class Trial:
             "max_leaf_nodes": self.setting.max_leaves,
             "min_mass": self.setting.min_mass,
             "max_features": self.setting.n_features,
+            "categories": "codes" if self.setting.by_code else "sets",
             "learning_rate": self.learning_rate,
             "n_rounds": self.n_rounds,
             "loss": self.loss,
@@ -218,7 +223,8 @@ class Search:
     ) -> None:
         self._rows, self._rules, self._widths, self._threads, self._max_bins = rows, rules, widths, threads, max_bins
         self._n_folds, self._n_parts = n_folds, n_parts
-        self._data = in_observations(rows.train)
+        # Rows with statistics of many categories stay as they are: the statistics of the parts count on their order.
+        self._data = in_observations(rows.train) if rows.categories is None else rows.train
         self._n_groups = int(self._data.group.max()) + 1
         self.trials: list[Trial] = []
         self._folds: list[_Part] = []
@@ -282,8 +288,7 @@ class Search:
             widths = self._widths_of(setting)
             rules = replace(setting.of(self._rules).at(widths), learning_rate=rate)
             rules = rules if is_count else replace(rules, score=None)
-            grown = self._rows.trial.problem(widths).widths  # with measurement errors
-            courses = [_Course(part, grown, self._rows, rules, self._threads) for part in parts]
+            courses = [_Course(part, widths, self._rows, rules, self._threads) for part in parts]
         curves: list[np.ndarray] = []
         for course in courses:
             curves.append(course.go_on(n_rounds, patience, WORTH_WHILE if is_count else 0.0))
@@ -325,11 +330,14 @@ class Search:
         return [self._part((number >= n_held_out) & (number < end), number < n_held_out)]
 
     def _part(self, is_training: np.ndarray, is_held_out: np.ndarray) -> _Part:
-        train = self._data.take(is_training)
+        train, held_out = self._data.take(is_training), self._data.take(is_held_out)
+        if self._rows.categories is not None:
+            matrices = self._rows.categories.apart(is_training, is_held_out, train.weights, train.group)
+            train, held_out = (replace(rows, matrix=own) for rows, own in zip((train, held_out), matrices, strict=True))
         weights = None if np.all(train.weights == train.weights[0]) else train.weights
         n_categories = self._rows.data.bins.n_categories
         bins = bin_features(train.matrix, weights, self._max_bins, self._threads.n_threads, n_categories)
-        return _Part(train, bins, self._data.take(is_held_out))
+        return _Part(train, bins, held_out)
 
     def _widths_of(self, setting: Setting) -> np.ndarray:
         """Half-widths (p,) of a setting, without measurement errors."""

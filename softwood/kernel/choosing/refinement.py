@@ -21,22 +21,27 @@ from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.refining import DistinctRows, Learned, Refinement
 from softwood.trees.tree import SoftTree
 
-__all__ = ["RefinementChoice"]
+__all__ = ["Refined", "RefinementChoice"]
 
 # Passes between two losses, the largest number of passes, and how many losses in a row may be no better.
 EVERY, MOST_PASSES, PATIENCE = 5, 80, 2
+# The largest number of passes where only the loss of two kinds of trees is compared.
+FEW_PASSES = 20
+# Stronger shrinkages, tried one after the other as long as the loss falls by this part of a standard error.
+STRENGTHS, BETTER_BY = (10.0, 100.0), 0.1
 # Sizes are halved so many times.
 HALVINGS = 3
 
 
 @dataclass(frozen=True)
-class _Found:
-    """Trees of one size: the best number of passes, their mean loss, and its standard error."""
+class Refined:
+    """Trees of one size and strength of the shrinkage: the best number of passes, the mean loss, its standard error."""
 
     loss: float
     error: float
     size: int
     n_passes: int
+    strength: float
 
 
 class RefinementChoice:
@@ -70,8 +75,8 @@ class RefinementChoice:
         cells = None if kernels.is_crisp else kernels.cells(data.errors, data.matrix)
         self._rows = [[self._distinct(rows, cells) for rows in part] for part in parts]
 
-    def choose(self, most: int, within: float, *, halve: bool) -> tuple[int, int]:
-        """Number of leaves, at most `most`, and number of passes.
+    def choose(self, most: int, within: float, *, halve: bool) -> Refined:
+        """Number of leaves, at most `most`, number of passes, and strength of the shrinkage.
 
         The tree is the smallest one whose loss is at most `within` standard errors above the least one.
 
@@ -80,14 +85,28 @@ class RefinementChoice:
         halve : whether smaller trees are tried
         """
         growths = self._grow(most)
-        found: list[_Found] = []
+        found: list[Refined] = []
         for size in sorted({max(2, -(-most // 2**k)) for k in range(HALVINGS + 1 if halve else 1)}):
-            found.append(self._refine([self._tree(growth, size) for growth in growths], size))
+            found.append(self._refine(growths, size))
             if self._steps.is_stopped:
                 break
         best = min(found, key=lambda each: each.loss)
         chosen = next(each for each in found if each.loss <= best.loss + within * best.error)
-        return chosen.size, chosen.n_passes
+        for strength in STRENGTHS:
+            other = self._refine(growths, chosen.size, strength)
+            if other.loss >= chosen.loss - BETTER_BY * chosen.error:
+                break
+            chosen = other
+        return chosen
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether there are rows to hold out."""
+        return bool(self._parts)
+
+    def loss(self, size: int, *, refines: bool) -> float:
+        """Held-out loss of trees of so many leaves, after a few passes or without refining."""
+        return self._refine(self._grow(size), size, most=FEW_PASSES if refines else 0).loss
 
     def _distinct(self, rows: np.ndarray, cells: np.ndarray | None) -> DistinctRows:
         data = self._data
@@ -110,24 +129,31 @@ class RefinementChoice:
         nodes = depth_first(NodeTable(lines, growth.nodes.sums[:n], subsets))[0]
         return self._kernels.of(finish(self._problem, nodes), self._data.errors)
 
-    def _refine(self, trees: list[SoftTree], size: int) -> _Found:
+    def _refine(
+        self, growths: list[GrowthByGain], size: int, strength: float = 1.0, most: int = MOST_PASSES
+    ) -> Refined:
         """Refine the trees of all parts for as long as their held-out loss falls."""
         step = self._steps.begin()
         trained = [
-            Refinement(tree, rows, self._problem, self._data.deviations, self._is_free)
-            for tree, (rows, _) in zip(trees, self._rows, strict=True)
+            Refinement(self._tree(growth, size), rows, self._problem, self._data.deviations, self._is_free, strength)
+            for growth, (rows, _) in zip(growths, self._rows, strict=True)
         ]
-        best, since = self._loss(trained, size), 0
-        while since < PATIENCE and trained[0].n_passes < MOST_PASSES:
+
+        def judged() -> Refined:
+            loss, error = self._loss(trained)
+            return Refined(loss, error, size, trained[0].n_passes, strength)
+
+        best, since = judged(), 0
+        while since < PATIENCE and trained[0].n_passes < most:
             for refinement in trained:
                 for _ in range(EVERY):
                     refinement.step()
-            loss = self._loss(trained, size)
-            best, since = (loss, 0) if loss.loss < best.loss else (best, since + 1)
+            found = judged()
+            best, since = (found, 0) if found.loss < best.loss else (best, since + 1)
         step.end(validation_loss=best.loss, n_leaves=size, n_passes=best.n_passes)
         return best
 
-    def _loss(self, trained: list[Refinement], size: int) -> _Found:
+    def _loss(self, trained: list[Refinement]) -> tuple[float, float]:
         """Mean held-out loss, and its standard error; rows that are held out several times count once in it."""
         mass = total = squares = 0.0
         for refinement, (_, rows) in zip(trained, self._rows, strict=True):
@@ -137,4 +163,4 @@ class RefinementChoice:
         mean = total / mass
         distinct = float(self._data.weights[np.unique(np.concatenate([test for _, test in self._parts]))].sum())
         error = np.sqrt(max(squares / mass - mean**2, 0.0) / distinct)
-        return _Found(mean, float(error), size, trained[0].n_passes)
+        return mean, float(error)

@@ -1,33 +1,27 @@
-"""Choosing whether a tree is grown beside a linear trend, by held-out loss."""
+"""Choosing whether a tree is grown beside a linear trend, by the held-out loss of refined trees."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from softwood.kernel.choosing.refinement import RefinementChoice
 
-from softwood.core.steps import Steps
-from softwood.kernel.choosing.size import SizeChoice
-from softwood.kernel.data.preparation import TrainingData
-from softwood.kernel.growing.problem import Limits
-from softwood.kernel.trend import HeldOutTrend
+__all__ = ["SCALE", "is_trend_better"]
 
-__all__ = ["is_trend_better"]
-
-# Bandwidths of the trees that are compared, in standard deviations, and their largest number of leaves.
-SCALES, MOST_LEAVES = (0.1, 0.45), 128
+# Bandwidth of the trees that are compared, in standard deviations, if none is given. Refining changes it.
+SCALE = 0.3
+# Numbers of leaves that are compared if none is given.
+SIZES = (8, 64)
 
 
-def is_trend_better(data: TrainingData, found: HeldOutTrend, limits: Limits, seed: int, steps: Steps) -> bool:
-    """Whether trees of what the trend leaves predict held-out rows better than trees of the targets.
+def is_trend_better(without: RefinementChoice, beside: RefinementChoice, size: int | None, *, refines: bool) -> bool:
+    """Whether trees beside the trend predict held-out rows better than trees without it.
 
-    Trees have the given number of leaves, or the best one.
+    Parameters
+    ----------
+    size : the number of leaves; None: the better one of a few
+    refines : whether the trees are compared after some passes
     """
-    least = []
-    for each in (data, replace(data, targets=found.residuals, criterion="squared_error")):
-        choice = SizeChoice(each, limits, data.deviations, seed, crisp=False, steps=steps, quick=True)
-        size = limits.max_leaf_nodes
-        path = choice.compare(SCALES, size or MOST_LEAVES)
-        if not path.losses:
-            return False
-        losses = [path.least(scale)[0] if size is None else float(path.losses[scale][-1]) for scale in path.losses]
-        least.append(min(losses) / each.targets.matrix().shape[1])  # both of two classes have the same error
-    return least[1] < least[0]
+    if not without.has_rows:
+        return False
+    sizes = SIZES if size is None else (size,)
+    losses = [min(each.loss(own, refines=refines) for own in sizes) for each in (without, beside)]
+    return losses[1] < losses[0]

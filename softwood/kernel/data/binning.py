@@ -15,7 +15,7 @@ from softwood.core.threads import Threads
 from softwood.kernel.data.column_statistics import blocks_of, category_skewness, known_cells, skewness_of
 from softwood.kernel.growing.loops.groups import Bins
 
-__all__ = ["Bins", "bin_features", "merge_narrow_bins"]
+__all__ = ["Bins", "bin_features", "merge_narrow_bins", "starts_by_quantiles"]
 
 # Of a feature with more bins than this, neighbours are merged within this part of the half-width of the kernel.
 FEW_BINS, NARROW = 64, 0.125
@@ -167,7 +167,7 @@ def _bin_known(
     np.not_equal(x[:, 1:], x[:, :-1], out=is_start[:, 1:])
     if max_bins is not None and known > max_bins:
         for number in np.flatnonzero(np.count_nonzero(is_start, axis=1) > max_bins):
-            is_start[number] = _starts_by_quantiles(x[number], None if weights is None else weights[number], max_bins)
+            is_start[number] = starts_by_quantiles(x[number], None if weights is None else weights[number], max_bins)
     starts = np.flatnonzero(is_start)
     values = x.ravel()
     lows, highs = values[starts], values[np.append(starts[1:], x.size) - 1]
@@ -184,7 +184,7 @@ def _bin_known(
     return _ColumnBins(columns, np.count_nonzero(is_start, axis=1), skewness_of(x, weights), means, lows, highs)
 
 
-def _starts_by_quantiles(x: np.ndarray, weights: np.ndarray | None, max_bins: int) -> np.ndarray:
+def starts_by_quantiles(x: np.ndarray, weights: np.ndarray | None, max_bins: int) -> np.ndarray:
     """Which of the sorted values begin a bin, if there are too many different ones."""
     known = len(x)
     goals = np.arange(1, max_bins) / max_bins

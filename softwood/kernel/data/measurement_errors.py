@@ -11,7 +11,16 @@ from softwood.core.columns import Columns
 from softwood.core.parameters import parameter_error
 from softwood.kernel.data.kernels import Kernel
 
-__all__ = ["Errors", "Function", "are_by_column", "combine_widths", "error_functions", "read_errors", "width_slopes"]
+__all__ = [
+    "Errors",
+    "Function",
+    "are_by_column",
+    "combine_widths",
+    "error_functions",
+    "read_errors",
+    "take_errors",
+    "width_slopes",
+]
 
 # By column of the matrix: one number, or one for each row.
 Errors = dict[int, float | np.ndarray]
@@ -61,6 +70,11 @@ def read_errors(
         where = int(np.flatnonzero(columns.source == j)[0])  # of a date, the days
         out[where] = _one_column(owner, name, error, X[:, where], rows, n_rows)
     return out
+
+
+def take_errors(errors: Errors, rows: np.ndarray) -> Errors:
+    """The errors of some rows."""
+    return {j: error[rows] if isinstance(error, np.ndarray) else error for j, error in errors.items()}
 
 
 def are_by_column(spec: Any) -> bool:

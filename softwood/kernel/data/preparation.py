@@ -9,9 +9,11 @@ import numpy as np
 from softwood.core.columns import Columns
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.data.binning import Bins, bin_features
+from softwood.kernel.data.category_statistics import SETS_UP_TO
 from softwood.kernel.data.column_statistics import standard_deviations
 from softwood.kernel.data.kernels import Kernel
 from softwood.kernel.data.measurement_errors import Errors, combine_widths
+from softwood.kernel.data.outliers import without_outliers
 from softwood.kernel.growing.problem import GrowthProblem
 from softwood.trees.tree import KernelShapes
 
@@ -29,7 +31,7 @@ class TrainingData:
     ----------
     matrix : (n, p) encoded rows;  targets;  weights : (n,)
     bins : the binned matrix
-    deviations : (p,) standard deviation of each column, 0 for categories
+    deviations : (p,) standard deviation of each column, without outliers, 0 for categories
     kernels, kinds, shapes : kernel of each column, the number of its shape, and the table of shapes
     errors : known measurement errors
     """
@@ -70,13 +72,15 @@ def prepare(
     max_bins: int,
     n_jobs: int | None,
 ) -> TrainingData:
-    """Bin the features and measure their spread."""
+    """Bin the features and measure their spread; `matrix` has statistics in columns of many categories."""
     is_exact = splitter == "exact" or (splitter == "auto" and len(matrix) <= EXACT_UP_TO)
     equal_weights = bool(np.all(weights == weights[0]))
+    n_categories = np.where(columns.n_categories > SETS_UP_TO, 0, columns.n_categories)
     bins = bin_features(
-        matrix, None if equal_weights else weights, None if is_exact else max_bins, n_jobs, columns.n_categories
+        matrix, None if equal_weights else weights, None if is_exact else max_bins, n_jobs, n_categories
     )
     deviations = np.where(columns.is_category, 0.0, standard_deviations(matrix, weights))
+    deviations = without_outliers(bins, weights, deviations)
     return TrainingData(matrix, targets, weights, bins, deviations, *kernels, errors, criterion)
 
 

@@ -14,6 +14,7 @@ from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.data.binning import Bins, bin_features
 from softwood.kernel.data.kernels import Kernel
 from softwood.kernel.data.measurement_errors import Errors
+from softwood.kernel.data.outliers import without_outliers
 from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.data.row_keys import row_numbers
 from softwood.kernel.parts.numbers import draw_keys
@@ -87,9 +88,10 @@ def sample_data(
     errors: Errors,
     criterion: str,
 ) -> TrainingData:
-    """The sample as training data, with the deviations of all rows."""
+    """The sample as training data, with the deviations of all rows but outliers."""
     p = found.sample.matrix.shape[1]
     deviations = np.where(columns.is_category, 0.0, found.deviations[:p])
+    deviations = without_outliers(bins, found.sample.weights, deviations)
     return TrainingData(
         found.sample.matrix, targets, found.sample.weights, bins, deviations, *kernels, errors, criterion
     )  # fmt: skip

@@ -16,7 +16,7 @@ from softwood.core.losses import Loss
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets
 from softwood.kernel.data.binning import merge_narrow_bins
-from softwood.kernel.data.measurement_errors import Errors
+from softwood.kernel.data.measurement_errors import Errors, take_errors
 from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.growing.bagging import Draws, draws_of, tree_seed
 from softwood.kernel.growing.finishing import finish
@@ -59,6 +59,8 @@ class _RowsInParts:
     data: TrainingData
     seed: int
 
+    categories = None  # columns of many categories are refused
+
     @property
     def total(self) -> float:
         """Mass of all rows."""
@@ -71,10 +73,9 @@ class _RowsInParts:
         if len(data.matrix) <= TRIAL_ROWS:
             return data
         rows = np.arange(TRIAL_ROWS)
-        errors = {j: error[rows] if isinstance(error, np.ndarray) else error for j, error in data.errors.items()}
         return replace(
             data, matrix=data.matrix[rows], targets=data.targets.take(rows), weights=data.weights[rows],
-            bins=data.bins.take(rows), errors=errors,
+            bins=data.bins.take(rows), errors=take_errors(data.errors, rows),
         )  # fmt: skip
 
 
@@ -240,7 +241,7 @@ class BoostingRowsInParts(_RowsInParts):
         trial = self.trial
         learned = self._targets(self.found.sample.targets[: len(trial.matrix)])
         group = draws_of(trial.matrix, trial.targets, trial.weights, self.seed).group
-        return BoostingData(trial.matrix, learned, trial.weights, group)
+        return BoostingData(trial.matrix, learned, trial.weights, group, trial.errors)
 
     @property
     def start(self) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -142,17 +143,23 @@ class Boxes:
     is_soft: bool
 
     @classmethod
-    def of(cls, bins: Bins, widths: np.ndarray) -> Boxes:
-        """Boxes of these half-widths around the bins."""
-        p = len(widths)
-        is_soft = widths > 0
+    def of(cls, bins: Bins, widths: np.ndarray, reach: np.ndarray | None = None) -> Boxes:
+        """Boxes around the bins: of these half-widths (p,), or with one for each bin, (total,), the `reach`."""
+        p, largest = len(widths), widths
+        if reach is None:
+            reach = np.zeros(len(bins.values))
+            reach[bins.offsets[0] : bins.offsets[-1]] = np.repeat(widths, np.diff(bins.offsets))
+        else:
+            largest = np.array([np.max(reach[a:b], initial=0.0) for a, b in pairwise(bins.offsets)])
+        is_soft = largest > 0
         shape = p, 2 * bins.most if is_soft.any() else 0
-        edges = Edges(widths, np.full(shape, np.inf), np.zeros(shape, np.uint32))
+        edges = Edges(largest, np.full(shape, np.inf), np.zeros(shape, np.uint32), reach)
         for j in np.flatnonzero(is_soft):
-            values = bins.values[bins.offsets[j] : bins.offsets[j + 1]]
+            here = slice(bins.offsets[j], bins.offsets[j + 1])
+            values, own = bins.values[here], reach[here]
             n = len(values)
             with np.errstate(over="ignore"):
-                places = np.concatenate([values - widths[j], values + widths[j]])
+                places = np.concatenate([values - own, values + own])
             order = np.argsort(places, kind="stable")  # of edges at one place, those where boxes begin come first
             is_end = order >= n
             n_covering = np.cumsum(1 - 2 * is_end)

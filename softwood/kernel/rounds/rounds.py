@@ -12,8 +12,9 @@ from softwood.core.losses import Loss
 from softwood.core.steps import Best, Steps
 from softwood.core.threads import Threads
 from softwood.kernel.data.binning import Bins, merge_narrow_bins
-from softwood.kernel.data.measurement_errors import Errors
-from softwood.kernel.data.preparation import common_errors
+from softwood.kernel.data.cell_bins import bin_cells
+from softwood.kernel.data.kernels import box
+from softwood.kernel.data.measurement_errors import Errors, combine_widths, take_errors
 from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.rounds.finishing import boosted_tree
 from softwood.kernel.rounds.held_out import HeldOutRows
@@ -43,17 +44,20 @@ class BoostingData:
     ----------
     matrix : (n, p) encoded rows;  y : targets as the loss takes them;  weights : (n,)
     group : (n,) rows with the same content have the same number, for draws by content
+    errors : measurement errors
     """
 
     matrix: np.ndarray
     y: np.ndarray
     weights: np.ndarray
     group: np.ndarray
+    errors: Errors = field(default_factory=dict)
 
     def take(self, chosen: np.ndarray) -> BoostingData:
         """The chosen rows, with their groups numbered without gaps."""
         group = np.unique(self.group[chosen], return_inverse=True)[1]
-        return BoostingData(self.matrix[chosen], self.y[chosen], self.weights[chosen], group)
+        errors = take_errors(self.errors, chosen)
+        return BoostingData(self.matrix[chosen], self.y[chosen], self.weights[chosen], group, errors)
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class TreePrediction:
 
     Attributes
     ----------
-    errors : measurement errors of the training rows
+    errors : measurement errors that trees are finished with
     is_as_wide : whether the kernels are as wide as those that trees are grown with
     """
 
@@ -82,10 +86,10 @@ class TreePrediction:
         """Of trees that are grown with these half-widths (p,)."""
         return replace(self, kernels=replace(self.kernels, widths=widths)) if self.is_as_wide else self
 
-    def predict(self, tree: SoftTree, matrix: np.ndarray) -> np.ndarray:
+    def predict(self, tree: SoftTree, rows: BoostingData) -> np.ndarray:
         """Predictions of a tree for the rows, (n,)."""
-        cells = self.kernels.cells(common_errors(self.errors), matrix)
-        return self.kernels.of(tree, self.errors).predict(matrix, widths=cells)[:, 0]
+        cells = None if self.kernels.is_crisp else self.kernels.cells(rows.errors, rows.matrix)
+        return self.kernels.of(tree, self.errors).predict(rows.matrix, widths=cells)[:, 0]
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,7 @@ class BoostingRules:
 
     Attributes
     ----------
+    by_code : whether columns of categories are split by thresholds of the categories' numbers, rather than by sets
     decay : factor on the bandwidth after each round
     subsample : fraction of the rows for each round;  n_features : number of features drawn for each tree
     n_iter_no_change, tol : stop after this many rounds in a row in which the validation loss falls by no more than
@@ -106,6 +111,7 @@ class BoostingRules:
     learning_rate: float
     n_rounds: int
     limits: NewtonLimits
+    by_code: bool = False
     decay: float = 1.0
     subsample: float = 1.0
     n_features: int | None = None
@@ -174,7 +180,7 @@ class Rounds:
 
     Parameters
     ----------
-    widths : (p,) half-widths of the kernels in the first round
+    widths : (p,) half-widths of the kernels in the first round, before measurement errors
     result : where the rounds are stored, so that they are kept after an interrupt
     validation : validation rows
     scored : training rows whose loss is computed after each round; None: none
@@ -194,8 +200,14 @@ class Rounds:
         validation: BoostingData | None = None,
         scored: np.ndarray | None = None,
     ) -> None:
+        self.reach: np.ndarray | None = None  # half-widths of the bins, if those of cells differ
+        widths, cells = combine_widths(widths, [box()] * len(widths), data.errors, data.matrix)
+        if rules.by_code:
+            bins = bins._replace(n_categories=np.zeros(0, np.int64))
         if rules.decay == 1.0:  # otherwise, kernels become narrower from round to round
             bins = merge_narrow_bins(bins, widths, data.weights)
+        if cells is not None:
+            bins, self.reach = bin_cells(bins, widths, cells, data.weights)
         self.data, self.bins, self.loss, self.rules, self.result = data, bins, loss, rules, result
         self.widths, self.seed, self.threads, self.validation = widths, seed, threads, validation
         n, n_scores = len(data.matrix), loss.n_scores
@@ -271,7 +283,7 @@ class Rounds:
         n_scores, rules, number = self.loss.n_scores, self.rules, self.result.n_rounds
         rows, features = self._draw(number)
         if self.kernels is None or rules.decay != 1.0:
-            self.kernels = Boxes.of(self.bins, self.widths * rules.decay**number)
+            self.kernels = Boxes.of(self.bins, self.widths * rules.decay**number, self.reach)
         kernels = self.kernels
         self._set_gradients()
         trees: list[NewtonTree | None] = [None] * n_scores
@@ -343,7 +355,7 @@ class Rounds:
             refit_leaves(tree, loss, data.y, data.weights, self.raw, score, rules.limits.directions)
         take_step(tree.nodes["value"], loss.max_step, rules.learning_rate, self.result.n_rounds)
         if rules.prediction is not None:
-            self.updated[:, score] += rules.prediction.predict(boosted_tree(tree), data.matrix)
+            self.updated[:, score] += rules.prediction.predict(boosted_tree(tree), data)
         elif rows is None:
             tree.add_to(self.updated, score, self.growers[worker].threads)
         else:
@@ -352,7 +364,7 @@ class Rounds:
             if rules.prediction is None:
                 self.held_out[worker].add(tree, self.raw_validation, score)
             else:
-                predicted = rules.prediction.predict(boosted_tree(tree), self.validation.matrix)
+                predicted = rules.prediction.predict(boosted_tree(tree), self.validation)
                 self.raw_validation[:, score] += predicted
         return NewtonTree(tree.nodes, tree.widths, _NONE, _NONE, None, tree.subsets)
 

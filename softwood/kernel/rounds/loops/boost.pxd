@@ -39,7 +39,7 @@ cdef class Pile:
 cdef void begin_tree(i64[::1] state, i64[::1] free, Leaf[::1] leaves, f64[:, :, ::1] bounds) noexcept nogil
 
 @cython.locals(c=i64, n_bins=i64, offset=i64)
-cdef void set_parts(Bins bins, i64 j, f64 width, (f64, f64) split, (f64, f64) interval, f64[::1] parts) noexcept nogil
+cdef void set_parts(Bins bins, i64 j, const f64[::1] reach, (f64, f64) split, (f64, f64) interval, f64[::1] parts) noexcept nogil
 
 @cython.locals(c=i64, n_bins=i64, offset=i64)
 cdef void set_category_parts(Bins bins, i64 j, const u32[:, ::1] subsets, i64 leaf, f64 missing_left, f64[::1] parts) noexcept nogil

@@ -96,9 +96,10 @@ def begin_tree(state, free, leaves, bounds):
         bounds[0, 1, j] = np.inf
 
 
-def set_parts(bins, j, width, split, interval, parts):
+def set_parts(bins, j, reach, split, interval, parts):
     """Share of the rows of each bin that goes left, and that of rows without a value after the last bin.
 
+    reach : half-width of each bin, see `Edges`
     split : threshold, and share of rows without a value that goes left;  interval : the node's ends on the feature
     """
     threshold, missing_left = split
@@ -106,7 +107,7 @@ def set_parts(bins, j, width, split, interval, parts):
     offset = bins.offsets[j]
     n_bins = bins.offsets[j + 1] - offset
     for c in range(n_bins):
-        parts[c] = box_share(threshold, bins.values[offset + c], width, lo, hi)
+        parts[c] = box_share(threshold, bins.values[offset + c], reach[offset + c], lo, hi)
     parts[n_bins] = missing_left
 
 
@@ -127,7 +128,7 @@ def set_leaf_parts(leaf, bins, edges, pile):
         set_category_parts(bins, j, pile.subsets, leaf, missing_left, pile.parts)
     else:
         interval = pile.bounds[leaf, 0, j], pile.bounds[leaf, 1, j]
-        set_parts(bins, j, edges.widths[j], (threshold, missing_left), interval, pile.parts)
+        set_parts(bins, j, edges.reach, (threshold, missing_left), interval, pile.parts)
 
 
 def divide_rows(codes, j, cutoff, pile, begin, end, left_at, right_at, is_apart):

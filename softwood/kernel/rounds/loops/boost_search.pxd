@@ -31,6 +31,7 @@ cdef class Edges:
     cdef const f64[::1] widths
     cdef const f64[:, ::1] places
     cdef const u32[:, ::1] kinds
+    cdef const f64[::1] reach
 
 
 cdef class SearchSpace:
@@ -66,10 +67,10 @@ cdef i64 best_candidate(f64[:, ::1] lines, i64 begin, i64 end, (f64, f64, f64) t
 cdef void scan_crisp(const f64[:, :, ::1] table, i64 j, Bins bins, (f64, f64, f64) total, (f64, f64, f64) start, Rules rules, (f64, f64, i64) limits, f64[:, ::1] lines, f64[:, ::1] out, i64 line) noexcept nogil
 
 @cython.locals(c=i64, offset=i64)
-cdef void set_rates(Bins bins, i64 j, (f64, f64) interval, f64 width, f64[:, ::1] lines) noexcept nogil
+cdef void set_rates(Bins bins, i64 j, (f64, f64) interval, const f64[::1] reach, f64[:, ::1] lines) noexcept nogil
 
 @cython.locals(c=i64, offset=i64)
-cdef f64 within_gap(f64 t, const f64[:, :, ::1] table, i64 j, Bins bins, f64 width, f64 empty) noexcept nogil
+cdef f64 within_gap(f64 t, const f64[:, :, ::1] table, i64 j, Bins bins, const f64[::1] reach, f64 empty) noexcept nogil
 
 @cython.locals(first=i64, half=i64, size=i64)
 cdef i64 first_from(const f64[:, ::1] places, i64 j, i64 end, f64 x) noexcept nogil

@@ -90,14 +90,16 @@ class Edges(NamedTuple):
 
     Attributes
     ----------
-    widths : (p,)
+    widths : (p,) the largest of each feature
     places : (p, 2 * most) the edges;  kinds : (p, 2 * most) the bin times 4, plus 1 at the end of its box, plus 2 if
         no box reaches further
+    reach : (total,) half-width of each bin, in the order of `Bins.values`: above 0 in features with a width
     """
 
     widths: np.ndarray
     places: np.ndarray
     kinds: np.ndarray
+    reach: np.ndarray
 
 
 class SearchSpace(NamedTuple):
@@ -246,24 +248,25 @@ def scan_crisp(table, j, bins, total, start, rules, limits, lines, out, line):
         out[line, THRESHOLD] = between_bins(table, j, best, bins, EMPTY * total[2])
 
 
-def set_rates(bins, j, interval, width, lines):
+def set_rates(bins, j, interval, reach, lines):
     """Share of each bin per unit of the threshold, while the threshold passes through the bin's box.
 
     0 for a box that is cut thin by the node's interval or lies outside; such a bin changes sides as a whole.
     """
     lo, hi = interval
     offset = bins.offsets[j]
-    thin = THIN * 2.0 * width
     for c in range(bins.offsets[j + 1] - offset):
+        width = reach[offset + c]
         length = min(bins.values[offset + c] + width, hi) - max(bins.values[offset + c] - width, lo)
-        lines[RATE, c] = 1.0 / length if length > thin else 0.0
+        lines[RATE, c] = 1.0 / length if length > THIN * 2.0 * width else 0.0
 
 
-def within_gap(t, table, j, bins, width, empty):
+def within_gap(t, table, j, bins, reach, empty):
     """The threshold, or the middle of the gap after it if no box of a bin that is not empty covers it."""
     offset = bins.offsets[j]
     after = np.inf
     for c in range(bins.offsets[j + 1] - offset):
+        width = reach[offset + c]
         if table[j, c, 2] > empty and bins.values[offset + c] + width > t:
             if bins.values[offset + c] - width <= t:
                 return t
@@ -354,7 +357,7 @@ def scan_boxes(table, j, bins, edges, interval, total, start, rules, limits, lin
     # boxes that begin before this end before the node
     first = first_from(edges.places, j, 2 * n_bins, lo - 2.0 * width)
     end = max(first, first_from(edges.places, j, 2 * n_bins, hi))
-    set_rates(bins, j, interval, width, lines)
+    set_rates(bins, j, interval, edges.reach, lines)
     empty = EMPTY * total[2]
     n = left_sums(table, j, edges, first, end, lo, empty, start, lines)
     begin = 0
@@ -367,7 +370,7 @@ def scan_boxes(table, j, bins, edges, interval, total, start, rules, limits, lin
         while e + 1 < n and lines[PLACE, e + 1] == t:
             e += 1
         is_covered = lines[SLOPE, e] * width > empty
-        out[line, THRESHOLD] = t if is_covered else within_gap(t, table, j, bins, width, empty)
+        out[line, THRESHOLD] = t if is_covered else within_gap(t, table, j, bins, edges.reach, empty)
 
 
 def scan_missing(table, j, n_bins, above, total, rules, limits, out, line):

@@ -359,7 +359,7 @@ def loop_rules(rules):
     )
 
 
-def grow_fast(bins, sums, widths, rules, rows=None, features=None, room=64, n_parts=None):
+def grow_fast(bins, sums, widths, rules, rows=None, features=None, room=64, n_parts=None, reach=None):
     """Grow by the loop; what is too short is made longer until the tree is finished.
 
     With `n_parts`, all searches are left to the caller, who searches so many parts of the features, the last one first;
@@ -368,7 +368,7 @@ def grow_fast(bins, sums, widths, rules, rows=None, features=None, room=64, n_pa
     n, p = bins.codes.shape
     m = n if rows is None else len(rows)
     features = np.arange(p) if features is None else features
-    is_soft = bool(np.any(widths > 0))
+    is_soft = bool(np.any(widths > 0)) or reach is not None
     most = bins.most
     pile = pile_of((0, 1, m, room), room, room, m + room, m, p, most, is_soft=is_soft, n_slots=room)
     if is_soft:
@@ -379,7 +379,7 @@ def grow_fast(bins, sums, widths, rules, rows=None, features=None, room=64, n_pa
         block=np.zeros((n_parts or 1, BLOCK, 4)),
         lines=np.zeros((n_parts or 1, 7, 2 * most)),
     )
-    edges, columns, own_rules = Boxes.of(bins, widths).edges, columns_by_feature(bins), loop_rules(rules)
+    edges, columns, own_rules = Boxes.of(bins, widths, reach).edges, columns_by_feature(bins), loop_rules(rules)
     pile.rows[:m] = np.arange(n) if rows is None else rows
     n_calls = 0
     while True:
@@ -448,6 +448,20 @@ def test_the_tree_is_that_of_the_slow_twin(widths, rules, missing):
     n_leaves = len(expected[1])
     assert n_leaves <= rules.max_leaves
     assert (n_leaves > 1) == (rules.min_mass < 1000), "something to compare"
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("widths", WIDTHS, ids=["crisp", "boxes", "mixed"])
+@pytest.mark.parametrize("rules", RULES.values(), ids=RULES)
+@pytest.mark.parametrize("missing", [0.0, 0.25])
+def test_the_tree_of_bins_with_half_widths_of_their_own(widths, rules, missing):
+    for seed in range(3):
+        bins, sums = random_problem(seed, missing=missing)
+        rng = np.random.default_rng([seed, 1])
+        reach = rng.choice([0.01, 0.05, 0.4, 1.5], size=len(bins.values)) * np.repeat(widths, np.diff(bins.offsets))
+        assert_same_tree(
+            grow_fast(bins, sums, widths, rules, reach=reach), *grow(bins, sums, widths, rules, reach=reach)
+        )
 
 
 @pytest.mark.tiny
@@ -644,9 +658,9 @@ def test_parts_of_the_bins_of_a_feature():
     values = np.array([9.0, 0.0, 1.0, 2.0])
     bins = Bins(np.zeros((0, 2), np.uint8), values, values, values, np.array([0, 1, 4]), np.arange(2))
     parts = np.full(5, 7.0)
-    loop.set_parts(bins, 1, 0.5, (1.25, 0.4), (-np.inf, np.inf), parts)
+    loop.set_parts(bins, 1, np.full(4, 0.5), (1.25, 0.4), (-np.inf, np.inf), parts)
     assert parts.tolist() == [1.0, 0.75, 0.0, 0.4, 7.0]
-    loop.set_parts(bins, 1, 0.0, (1.0, 0.4), (-np.inf, np.inf), parts)
+    loop.set_parts(bins, 1, np.zeros(4), (1.0, 0.4), (-np.inf, np.inf), parts)
     assert parts.tolist() == [1.0, 1.0, 0.0, 0.4, 7.0]
 
 

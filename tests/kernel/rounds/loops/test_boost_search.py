@@ -332,7 +332,8 @@ def test_the_threshold_is_in_the_middle_of_empty_bins():
 @pytest.mark.tiny
 def test_rates_of_boxes_that_are_cut():
     lines = np.full((7, 6), 7.0)
-    loop.set_rates(second(np.arange(5.0)), 1, (0.75, 2.5 + 1e-9), 0.5, lines)
+    bins = second(np.arange(5.0))
+    loop.set_rates(bins, 1, (0.75, 2.5 + 1e-9), np.full(len(bins.values), 0.5), lines)
     # outside, cut at its lower end, whole, cut thin, outside
     assert lines[RATE].tolist() == pytest.approx([0.0, 1.0 / 0.75, 1.0, 0.0, 0.0, 7.0])
 
@@ -347,7 +348,7 @@ def test_a_threshold_in_a_gap_is_moved_to_its_middle():
         ([1, 1, 0], 1.5, 1.5),  # nothing comes after it
     ):
         table[1, :3, 2] = weights
-        assert loop.within_gap(t, table, 1, bins, 0.5, 1e-9) == expected
+        assert loop.within_gap(t, table, 1, bins, np.full(len(bins.values), 0.5), 1e-9) == expected
 
 
 @pytest.mark.tiny
@@ -387,7 +388,7 @@ def test_left_sums_at_the_edges_of_boxes(node):
     bins, n_bins = second(node.values), len(node.values)
     edges, lines = Boxes.of(bins, np.array([0.0, node.width])).edges, scratch(n_bins)
     lo, hi = max(node.lo, -LARGEST), min(node.hi, LARGEST)
-    loop.set_rates(bins, 1, (lo, hi), node.width, lines)
+    loop.set_rates(bins, 1, (lo, hi), edges.reach, lines)
     start = np.array([0.5, -0.25, 1.0])
     n = loop.left_sums(second_table(node), 1, edges, 0, 2 * n_bins, lo, 1e-9, tuple(start), lines)
     kinds, all_places = edges.kinds[1][: 2 * n_bins], edges.places[1][: 2 * n_bins]
