@@ -72,7 +72,9 @@ def _rows(X: Any, y: Any) -> Rows:
     return Rows(np.ascontiguousarray(X, dtype=np.float64), y)
 
 
-def _functions(kind: Any, functions: tuple[int, ...], **settings: Any) -> Callable[[int], Iterable[tuple[dict, Any]]]:
+def functions_in_turn(
+    kind: Any, functions: tuple[int, ...], **settings: Any
+) -> Callable[[int], Iterable[tuple[dict, Any]]]:
     """One function of a generator after the other, for equal parts of the stream."""
 
     def pairs(n: int) -> Iterable[tuple[dict, Any]]:
@@ -118,9 +120,9 @@ CLASSES: dict[str, Callable[[int], Rows]] = {
     "RBF, moving": of_package(lambda n: RandomRBF(n_classes=5, speed=0.001, seed=SEED)),
     "LED, drift": of_package(lambda n: LED(noise=0.1, irrelevant=True, n_drift_features=7, seed=SEED)),
     "satimage, oversampled": of_package(_oversampled),
-    "sine": of_river(_functions(synth.Sine, (0, 1, 2, 3))),
-    "mixed": of_river(_functions(synth.Mixed, (0, 1, 0, 1))),
-    "STAGGER": of_river(_functions(synth.STAGGER, (0, 1, 2))),
+    "sine": of_river(functions_in_turn(synth.Sine, (0, 1, 2, 3))),
+    "mixed": of_river(functions_in_turn(synth.Mixed, (0, 1, 0, 1))),
+    "STAGGER": of_river(functions_in_turn(synth.STAGGER, (0, 1, 2))),
     "waveform, noise": of_river(lambda n: synth.Waveform(seed=SEED, has_noise=True).take(n)),
     "random tree": of_river(_random_tree),
     "LEDDrift of river": of_river(

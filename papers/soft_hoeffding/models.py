@@ -12,6 +12,8 @@ from softwood.stream import (
 )
 
 N_MODELS = 18
+# The trees of the paper are those of river.
+RIVERS: dict[str, Any] = {"unseen_values": "ignored", "binary_split": True}
 LIMIT = 127  # inner nodes of the deepest soft Hoeffding tree
 DEPTHS, RATES = [5, 6, 7], [1e-2, 1e-3]
 DELTAS, GRACES = [1e-6, 1e-7, 1e-8], [200, 400, 600]
@@ -35,7 +37,7 @@ def make_pool(name: str, stream: str, seed: int, n_models: int = N_MODELS) -> Mo
     grid: dict[str, list[Any]]
     model: Any
     if name in ("ht", "ht_limit"):
-        model = HoeffdingTreeClassifier(max_inner_nodes=LIMIT if name == "ht_limit" else None)
+        model = HoeffdingTreeClassifier(max_inner_nodes=LIMIT if name == "ht_limit" else None, **RIVERS)
         grid = {"leaf_prediction": ["mc", "nba"], "delta": DELTAS, "grace_period": GRACES}
     elif name == "st":
         model = SmoothStepTreeClassifier(outlier_limit=None, random_state=seed)

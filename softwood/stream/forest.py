@@ -30,7 +30,7 @@ __all__ = ["StreamForestClassifier", "StreamForestRegressor"]
 
 # What trees of a forest have other than single ones; rows count several times, so leaves grow sooner.
 # Alarms are the forest's.
-SOFT_CLASS = {"grace_period": 60, "learning_rate": 0.015, "drift_delta": None}
+SOFT_CLASS = {"max_depth": 10, "grace_period": 60, "learning_rate": 0.015, "drift_delta": None}
 SOFT_REAL = {"grace_period": 60, "learning_rate": 0.01, "drift_delta": None}
 CRISP = {"grace_period": 50, "delta": 0.01, "drift_delta": None}
 # Parameters of a tree that are not those of a tree in a forest.
@@ -57,7 +57,7 @@ class _StreamForest(StreamModel):
     max_features : float
         Share of the columns that a Hoeffding tree sees.
     max_depth : int or None
-        Largest depth of the trees. None means 7 for soft trees and no limit for the others.
+        Largest depth of the trees. None means 10 for soft trees (7 in regressors) and no limit for the others.
     warning_delta : float or None
         `delta` of the detectors whose alarm starts a spare tree. None means that there are no spare trees.
     drift_delta : float or None
@@ -85,7 +85,7 @@ class _StreamForest(StreamModel):
 
     n_estimators: int = field(default=10, kw_only=False)
     soft_share: float = 0.3
-    mean_draws: float = 4.0
+    mean_draws: float = 6.0
     max_features: float = 0.6
     max_depth: int | None = None
     warning_delta: float | None = 0.01
@@ -242,4 +242,5 @@ class StreamForestRegressor(_StreamForest, StreamRegressorBase):
     True
     """
 
+    mean_draws: float = 4.0
     max_features: float = 0.8

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from softwood.core.estimators import estimator
-from softwood.core.parameters import check_number
+from softwood.core.parameters import check_flag, check_number
 from softwood.stream.base import StreamClassifierBase, StreamRegressorBase, StreamTree
 from softwood.stream.growing.events import DriftEvent
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
@@ -73,8 +73,8 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
     Each row follows one path to a leaf. A leaf keeps the weight of each class and, for each feature and class, a normal
     distribution. Each time it has received another `grace_period` of weight, it compares the best splits of its
     features. It splits if the best one exceeds the best split on any other feature by more than the Hoeffding bound, or
-    if the bound has fallen below `tau`, which means that both are about equally good. On the same stream and with the
-    same settings it grows the same tree as river's class of the same name.
+    if the bound has fallen below `tau`, which means that both are about equally good. With ``delta=1e-7`` and
+    ``unseen_values="ignored"``, on columns of numbers, it is the tree of river's class of the same name.
 
     Parameters
     ----------
@@ -83,6 +83,15 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
     leaf_prediction : {"mc", "nb", "nba"}
         Predictions of leaves: class frequencies of the leaf ("mc"), naive Bayes ("nb"), or the one of the two that has
         been right more often in this leaf ("nba").
+    binary_split : bool
+        Whether all tests have two sides. By default, a leaf may divide the categories of a column all at once, with a
+        side for each that has more than `min_branch_fraction` of the weight, and one for the others together. In the
+        tree these are tests one after the other.
+    unseen_values : {"unlikely", "ignored"}
+        What naive Bayes makes of a value that a class has not shown in the leaf. "unlikely": the class gets a density
+        of 0 if none of its rows, or none with this value, has come to the leaf, and shares of categories are counted
+        with one more row of each category, as in MOA. "ignored": the column says nothing about this class, as in
+        river.
     max_share_to_split : float
         A leaf is not split if one class has more than this share of its weight.
     max_size : float or None
@@ -101,12 +110,16 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
     True
     """
 
+    delta: float = 0.01
     split_criterion: Literal["info_gain", "gini"] = "info_gain"
     leaf_prediction: Literal["mc", "nb", "nba"] = "nba"
     max_share_to_split: float = 0.99
+    binary_split: bool = False
+    unseen_values: Literal["unlikely", "ignored"] = "unlikely"
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
-        settings = read_settings(self, vars(self), restart_rise=np.inf)
+        many_ways = 1.0 - check_flag(self, "binary_split", self.binary_split)
+        settings = read_settings(self, vars(self), restart_rise=np.inf, many_ways=many_ways)
         return HoeffdingClassTree(settings, read_limits(self), n_features, n_outputs)
 
 

@@ -11,13 +11,14 @@ from sklearn.base import is_classifier
 
 from softwood.core.parameters import check_choice, check_count, check_flag, check_integer, check_number
 from softwood.stream.growing.arrays import Limits
-from softwood.stream.loops.layout import ADAPTIVE, GINI, INFO_GAIN, MODEL, PLAIN, Settings
+from softwood.stream.loops.layout import ADAPTIVE, GINI, IGNORED, INFO_GAIN, MODEL, PLAIN, UNLIKELY, Settings
 
 __all__ = ["read_limits", "read_settings"]
 
 CLASS_LEAVES = {"mc": PLAIN, "nb": MODEL, "nba": ADAPTIVE}
 REAL_LEAVES = {"mean": PLAIN, "model": MODEL, "adaptive": ADAPTIVE}
 CRITERIA = {"info_gain": INFO_GAIN, "gini": GINI}
+UNSEEN = {"ignored": IGNORED, "unlikely": UNLIKELY}
 # Range of merits in Hoeffding's bound in bits; 0: the logarithm of the number of classes.
 MERIT_RANGES = {"test": 1.0, "classes": 0.0}
 
@@ -69,6 +70,7 @@ CHECKS: dict[str, Callable[[Any, str, Any], float]] = {
     "count_period": _from_0,
     "merit_range": partial(_named, MERIT_RANGES),
     "drift_delta": partial(_or_none, 0.0, _probability),
+    "unseen_values": partial(_named, UNSEEN),
     "restart_rise": partial(_or_none, np.inf, _from_0),
 }
 

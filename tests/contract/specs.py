@@ -612,14 +612,24 @@ SPECS += both(
     wrong=SPLITTING_WRONG | {"leaf_prediction": NAME},
     changes=SPLITTING_CHANGES | {"delta": change(1e-3, tau=0.2), "tau": 0.05, "max_size": 0.04},
     n_rows=3000,
+    known_failures=IN_ORDER,
     unseen={"drift_delta": ALARMS["drift_delta"]},
     classifier={
-        "wrong": {"split_criterion": NAME, "max_share_to_split": PART},
+        "wrong": {
+            "split_criterion": NAME,
+            "max_share_to_split": PART,
+            "binary_split": FLAG,
+            "unseen_values": NAME,
+        },
         "changes": {
             "split_criterion": "gini",
             "leaf_prediction": change("mc", leaf_prediction="nb"),
             "max_share_to_split": 0.4,
             "max_size": 0.014,
+        },
+        "unseen": {
+            "binary_split": "tests/stream/test_hoeffding.py: only of columns of categories",
+            "unseen_values": "tests/stream/test_hoeffding.py: only of naive Bayes, where a class has not shown a value",
         },
     },
     regressor={

@@ -24,7 +24,7 @@ POOLS = [ModelPool([HoeffdingTreeClassifier()]), ModelPool([HoeffdingTreeRegress
 
 
 def known_failures(estimator):
-    name = type(estimator).__name__
+    name = type(getattr(estimator, "models", [estimator])[0]).__name__  # a pool learns as its models do
     return BY_NAME[name].known_failures if name in BY_NAME else {}
 
 

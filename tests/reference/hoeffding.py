@@ -88,6 +88,8 @@ class ClassTree(Tree):
     is_gini: bool = False
     max_share: float = 0.99
     n_slots: int = 10**6
+    unlikely: bool = False  # values that a class has not shown
+    many: bool = False  # sides of splits of categories
     slots: list = field(default_factory=list)
 
     def __post_init__(self):
@@ -98,11 +100,13 @@ class ClassTree(Tree):
         """Class probabilities of naive Bayes, by class."""
         total = sum(leaf.counts.values())
         votes = {
-            label: math.log(count / total) + observers.log_density(leaf.seen, x, label, self.is_category)
+            label: math.log(count / total) + observers.log_density(leaf.seen, x, label, self.is_category, self.unlikely)
             for label, count in leaf.counts.items()
             if count > 0.0
         }
         highest = max(votes.values())
+        if highest == -math.inf:
+            return None
         odds = {label: math.exp(vote - highest) for label, vote in votes.items()}
         return {label: odd / sum(odds.values()) for label, odd in odds.items()}
 
@@ -115,7 +119,7 @@ class ClassTree(Tree):
         if leaf.seen is not None and (
             self.how == "model" or (self.how == "adaptive" and leaf.scores[0] >= leaf.scores[1])
         ):
-            parts = self.bayes(leaf, x)
+            parts = self.bayes(leaf, x) or parts
         return np.array([parts.get(k, 0.0) for k in range(self.n_outputs)])
 
     def learn(self, x, label, weight):
@@ -128,7 +132,7 @@ class ClassTree(Tree):
                 leaf.scores[1] += weight
             if sum(leaf.counts.values()) > 0.0:
                 votes = self.bayes(leaf, x)
-                leaf.scores[0] += weight * (max(votes, key=votes.get) == label)
+                leaf.scores[0] += weight * (votes is not None and max(votes, key=votes.get) == label)
         leaf.counts[label] = leaf.counts.get(label, 0.0) + weight
         for node in path:
             node.weight += weight
@@ -146,8 +150,9 @@ class ClassTree(Tree):
             leaf.seen = Seen()
             return
         before = observers.impurity(leaf.counts.values(), self.is_gini)
+        most_tests = min(self.max_depth - leaf.depth, self.max_inner - self.n_inner) if self.many else 1
         feature, threshold, merit, second = observers.best_class_test(
-            leaf.seen, before, self.is_category, self.min_fraction, self.is_gini
+            leaf.seen, before, self.is_category, self.min_fraction, self.is_gini, most_tests
         )
         spread = 1.0 if self.is_gini else math.log2(max(2, len(leaf.counts)))
         bound = hoeffding_bound(spread, self.delta, seen)
@@ -157,6 +162,9 @@ class ClassTree(Tree):
         if not (merit - second > bound or bound < self.tau):
             return
         labels, rows = leaf.seen.labels, leaf.seen
+        if threshold is None:
+            self.split_source(leaf, feature)
+            return
         sides = observers.class_sides(rows, feature, threshold, self.is_category[feature])
         self.put_test(leaf, feature, threshold)
         self.slots[self.slots.index(leaf)] = None
@@ -169,6 +177,26 @@ class ClassTree(Tree):
             child.weight = child.last_attempt = sum(child.counts.values())
         for child in leaf.children:
             self.give_slot(child)
+
+    def split_source(self, leaf, first):
+        """One test after the other, each for a category with a side of its own, until one side is left."""
+        rows, source = leaf.seen, self.is_category[first]
+        own, sides, rest, _ = observers.sides_of_source(rows, source, self.is_category, self.min_fraction)
+        if rest.sum() == 0.0:
+            own, sides, rest = own[:-1], sides[:-1], sides[-1]
+        self.slots[self.slots.index(leaf)] = None
+        node, chain = leaf, []
+        for k, j in enumerate(own):
+            self.put_test(node, j, 0.5)
+            left_over = sum(sides[k + 1 :], rest)
+            for child, side in zip(node.children, (left_over, sides[k]), strict=True):
+                child.counts = {label: weight for label, weight in zip(rows.labels, side, strict=True) if weight > 0.0}
+                child.weight = child.last_attempt = sum(child.counts.values())
+                chain.append(child)
+            node = node.children[0]
+        for child in chain:
+            if not child.children:
+                self.give_slot(child)
 
     def give_slot(self, leaf):
         """Statistics for a new leaf; those of the leaf that promises least if there is no room."""

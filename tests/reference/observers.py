@@ -49,13 +49,25 @@ def center_and_squares(x, w):
     return center, w @ (x - center) ** 2
 
 
-def log_density(seen, row, label, is_category):
+def log_density(seen, row, label, is_category, unlikely=False):
+    """With `unlikely`, values that the class has not shown have the density 0, and categories one more row each."""
     total = 0.0
     for j, value in enumerate(row):
         x, w = seen.known(j, label)
-        if np.isnan(value) or len(x) == 0:
+        if np.isnan(value):
+            continue
+        if unlikely and is_category[j]:
+            if value == 1.0:
+                n_values = sum(source == is_category[j] for source in is_category)
+                total += math.log((w @ x + 1.0) / (w.sum() + n_values)) if len(x) else -math.inf
+            continue
+        if len(x) == 0:
+            total += -math.inf if unlikely else 0.0
             continue
         center, squares = center_and_squares(x, w)
+        if unlikely and (w.sum() <= 1.0 or squares == 0.0):
+            total += 0.0 if value == center else -math.inf
+            continue
         if is_category[j]:
             total += math.log(center) if value == 1.0 and center > 0.0 else 0.0
         elif w.sum() > 1.0 and squares > 0.0:
@@ -116,14 +128,45 @@ def candidates(seen, j, is_category):
     return [t for t in x.min() + (x.max() - x.min()) * steps if x.min() < t < x.max()]
 
 
-def best_class_test(seen, before, is_category, min_fraction=0.0, is_gini=False):
-    """Feature, threshold, merit, merit of the best test on another feature; feature -1 if there is none."""
+def sides_of_source(seen, source, is_category, min_fraction):
+    """Columns of the categories with a side of their own, and class weights of each of these and of the others."""
+    columns = [j for j in range(len(is_category)) if is_category[j] == source]
+    parts = {j: np.array([np.dot(*seen.known(j, label)) for label in seen.labels]) for j in columns}
+    total = seen.known(columns[0])[1].sum()
+    own = [j for j in columns if parts[j].sum() > min_fraction * total]
+    rest = sum((parts[j] for j in columns if j not in own), np.zeros(len(seen.labels)))
+    return own, [parts[j] for j in own], rest, total
+
+
+def merit_of_source(seen, source, before, is_category, min_fraction, is_gini):
+    """Merit of a split many ways, less what the sides after the second may win by chance; and its number of tests."""
+    own, sides, rest, total = sides_of_source(seen, source, is_category, min_fraction)
+    n_heavy = len(own) + (rest.sum() > min_fraction * total)
+    sides += [rest] if rest.sum() > 0.0 else []
+    if n_heavy < 2:
+        return -math.inf, 0
+    n_classes = len(seen.labels)
+    freedom = (len(sides) - 2) * (n_classes - 1)
+    factor = max(n_classes - 1, 1) / before if is_gini else 2.0 * math.log(2.0)
+    by_chance = (freedom + 3.0 * math.sqrt(2.0 * freedom)) / factor
+    after = sum(side.sum() * impurity(side, is_gini) for side in sides)
+    return before - (after + by_chance) / total, len(sides) - 1
+
+
+def best_class_test(seen, before, is_category, min_fraction=0.0, is_gini=False, most_tests=1):
+    """Feature, threshold, merit, merit of the best test on another feature; feature -1 if there is none.
+
+    The threshold of a split many ways is None; these take no more than `most_tests`.
+    """
     best = [(-1, 0.0, -math.inf)]
     for j in range(len(seen.points[0]) if seen.points else 0):
         tests = [
             (j, t, class_merit(seen, j, t, before, is_category[j], min_fraction, is_gini))
             for t in candidates(seen, j, is_category[j])
         ]
+        if is_category[j] and most_tests > 1 and is_category[j] not in is_category[:j]:
+            merit, n_tests = merit_of_source(seen, is_category[j], before, is_category, min_fraction, is_gini)
+            tests += [(j, None, merit)] if 1 < n_tests <= most_tests else []
         tests = [test for test in tests if test[2] > -math.inf]
         if tests:
             best.append(max(tests, key=lambda test: test[2]))

@@ -131,3 +131,50 @@ def test_the_log_forgets_the_oldest_of_endless_replacements(monkeypatch):
     assert kinds.count("split") == model.growth_.n_inner
     assert 5 <= kinds.count("replace") <= 2 * 5 + 3
     assert model.log_[-1].n_samples > 5000
+
+
+def categories(n=3_000, seed=0):
+    """A text column of eight categories, each of another class, and a number that says nothing."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(8, size=n)
+    X = pd.DataFrame({"kind": np.array(list("abcdefgh"), dtype=object)[codes], "noise": rng.normal(size=n)})
+    return X, np.array([0, 1, 2, 0, 1, 2, 0, 1])[codes]
+
+
+def test_categories_are_split_many_ways_or_one_after_the_other():
+    X, y = categories()
+    many, two = (HoeffdingTreeClassifier(binary_split=value, max_depth=None).fit(X, y) for value in (False, True))
+    # all at once: the first attempt to split
+    assert {event.n_samples for event in many.log_} == {200}
+    assert len(many.log_) == 7
+    assert [event.merit > 0.0 for event in many.log_] == [True] + [False] * 6
+    assert len({event.n_samples for event in two.log_}) > 1
+    assert many.score(X, y) == 1.0
+    assert many.feature_importances_.sum() == pytest.approx(1.0)
+    encoded = np.column_stack([(X["kind"] == value).to_numpy(float) for value in many.columns_.categories[0]])
+    order = [many.columns_.names.index(f"kind={value}") for value in many.columns_.categories[0]]
+    points = np.zeros((len(X), len(many.columns_.names)))
+    points[:, order], points[:, many.columns_.names.index("noise")] = encoded, X["noise"]
+    assert np.array_equal(many.tree_.predict(points).argmax(axis=1), many.predict(X))
+
+
+def test_ids_are_not_split_many_ways():
+    """Each row has another text: sides of one row would win everything."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"id": [f"row {i}" for i in range(600)], "x": rng.normal(size=600)})
+    model = HoeffdingTreeClassifier(grace_period=100).fit(X, (X["x"] > 0).astype(int))
+    assert model.log_
+    assert all(model.columns_.names[event.feature] == "x" for event in model.log_)
+
+
+@pytest.mark.parametrize("unseen_values", ["unlikely", "ignored"])
+def test_values_that_a_class_has_not_shown(unseen_values):
+    X = np.array([[0.0], [1.0], [2.0], [3.0], [9.0]])
+    model = HoeffdingTreeClassifier(leaf_prediction="nb", unseen_values=unseen_values).fit(X, [0, 0, 0, 0, 1])
+    found = model.predict_proba([[8.0], [9.0], [1e200]])
+    if unseen_values == "unlikely":  # the only row of class 1 had another value; far from both, class shares are left
+        assert found[0].tolist() == [1.0, 0.0]
+        assert found[2].tolist() == [0.8, 0.2]
+    else:
+        assert found[0, 1] > 0.9
+    assert found[1, 1] > 0.9

@@ -226,7 +226,10 @@ class TreeArrays:
         """Enlarge what is full."""
         counters = self.arrays["counters"]
         n_leaves = self.n_inner + 1
-        wanted = self.n_nodes + 2 * (n_leaves if self.wants_all_leaves else 1)
+        n_tests = int(min(self._most_tests(), max(1.0, self.settings.max_inner - self.n_inner)))
+        if self._sizes["events"] < n_tests:
+            self._resize(events=n_tests)
+        wanted = self.n_nodes + 2 * (n_leaves if self.wants_all_leaves else n_tests)
         if self.n_inner < self.settings.max_inner and wanted > self._sizes["nodes"]:
             self._resize(nodes=int(max(wanted, min(2 * self._sizes["nodes"], self._most("nodes")))))
         slots = self._wanted_slots()
@@ -237,7 +240,7 @@ class TreeArrays:
 
     def _wanted_slots(self) -> int:
         """Slots without which the next row is not learned."""
-        return self.n_inner + 2
+        return self.n_inner + 1 + int(min(self._most_tests(), max(1.0, self.settings.max_inner - self.n_inner)))
 
     # Limits
 
@@ -313,10 +316,19 @@ class TreeArrays:
 
     def _statistics(self) -> Statistics:
         """What leaves have seen, with scratch space for the sides of a test."""
-        arrays, sides = self.arrays, np.empty((2, max(3, self.n_outputs)))
+        arrays, sides, source = self.arrays, np.empty((2, max(3, self.n_outputs))), self.arrays["is_category"]
+        n_values = np.where(source > 0, np.bincount(source, minlength=1)[source], 0)
         return Statistics(
-            arrays["slots"], arrays["stats"], arrays.get("seen"), arrays["is_category"], arrays["events"], sides
+            arrays["slots"], arrays["stats"], arrays.get("seen"), source, arrays["events"], sides, n_values,
+            self._most_tests(),
         )  # fmt: skip
+
+    def _most_tests(self) -> int:
+        """Tests that one split may need: one for each category of a source but one."""
+        if not self.settings.many_ways:
+            return 1
+        source = self.arrays["is_category"]
+        return max(1, int(np.bincount(source[source > 0], minlength=1).max()) - 1)
 
     @cached_property
     def _arguments(self) -> tuple:

@@ -29,11 +29,12 @@ from softwood.stream.loops.layout import (
     SLOT,
     SPREAD,
     THRESHOLD,
+    UNLIKELY,
     WEIGHT,
     ClassNodes,
     RealNodes,
 )
-from softwood.stream.loops.observers import BIN_MEAN, BIN_SQUARES, CENTER, FACTOR, N_BIN_NUMBERS, N_NORMAL_NUMBERS
+from softwood.stream.loops.observers import BIN_MEAN, BIN_SQUARES, CENTER, FACTOR, N_BIN_NUMBERS, N_NORMAL_NUMBERS, N
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
@@ -141,7 +142,22 @@ class HoeffdingClassTree(HoeffdingTree):
         center, factor = (np.swapaxes(stats[slots, :, :, number], 1, 2) for number in (CENTER, FACTOR))
         logs = 2.0 * factor * (points[:, None, :] - center)  # derivatives of the logarithms of normal densities
         logs[:, :, self.arrays["is_category"] > 0] = 0.0
+        if self.settings.unseen_values == UNLIKELY:
+            # Rows whose density is 0 in all classes get the class frequencies of the leaf.
+            is_dead = self._has_no_density(points, slots) | (self.arrays["counts"][leaves] <= 0.0)
+            logs[is_dead.all(axis=1)] = 0.0
         return softmax_gradient(self.predict(points), np.nan_to_num(logs))
+
+    def _has_no_density(self, points: np.ndarray, slots: np.ndarray) -> np.ndarray:
+        """Whether the density of a row in a class is 0, as the class has not shown a value of it, (n, n_outputs)."""
+        stats, known = self.arrays["stats"], ~np.isnan(points)[:, :, None]
+        n, center, factor = (stats[slots, :, :, number] for number in (N, CENTER, FACTOR))
+        is_unseen = np.where(
+            self.arrays["is_category"][:, None] > 0,
+            (points[:, :, None] > 0.5) & (n == 0.0),
+            (factor == 0.0) & ((points[:, :, None] != center) | (n == 0.0)),
+        )
+        return (known & is_unseen).any(axis=1)
 
     def _values(self) -> tuple[np.ndarray, np.ndarray]:
         counts = self.arrays["counts"][: self.n_nodes]

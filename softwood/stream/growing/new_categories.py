@@ -19,7 +19,7 @@ def zeros_in_normals(stats: np.ndarray, column: int, sibling: int) -> None:
 def zeros_in_histograms(stats: np.ndarray, column: int, sibling: int) -> None:
     """The same for `stats` of regressors: all weight in the first bin."""
     sides, n_bins = np.zeros((2, 3)), stats.shape[2] - 1
-    statistics = Statistics(None, stats, None, None, None, sides)
+    statistics = Statistics(None, stats, None, None, None, sides, None, 1)
     stats[:, column] = 0.0
     for slot in range(len(stats)):
         add_sides(statistics, slot, sibling, n_bins - 1)

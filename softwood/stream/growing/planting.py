@@ -171,10 +171,19 @@ class ForestTrees:
         self.n_planted[number] += 1
         if hasattr(tree, "seed"):
             tree.seed = _next(self._seed_of(number, 1), self.n_planted[number])
-        n_seen = max(1, round(recipe.max_features * self.n_features))
-        columns = np.zeros(self.n_features, dtype=np.bool_)
-        columns[np.argsort(self._column_draws(number, range(self.n_features)), kind="stable")[:n_seen]] = True
-        return tree, columns
+        first = self._first_of_source()
+        drawn = np.unique(first)
+        n_seen = max(1, round(recipe.max_features * len(drawn)))
+        seen = drawn[np.argsort(self._column_draws(number, drawn.tolist()), kind="stable")[:n_seen]]
+        return tree, np.isin(first, seen)
+
+    def _first_of_source(self) -> np.ndarray:
+        """For each column the first one of its source, (n_features,): categories are seen all or none."""
+        first = np.arange(self.n_features)
+        for source in range(1, int(self.is_category.max(initial=0)) + 1):
+            own = self.is_category == source
+            first[own] = np.flatnonzero(own)[0]
+        return first
 
     def _column_draws(self, number: int, columns: Sequence[int]) -> np.ndarray:
         """A number in [0, 1) for each column: those with small ones are seen by the last tree of a place."""
@@ -209,6 +218,9 @@ class ForestTrees:
         for tree in self._all_trees():
             tree.mark_category(column, sibling)
         self.is_category[column] = self.trees[0].arrays["is_category"][column]
+        if sibling is not None:
+            for columns in (self.columns, self.spare_columns):
+                columns[:, column] = columns[:, sibling]
 
     def _handle_alarm(self, number: int, what: int) -> str | None:
         """Do what an alarm of a tree's detectors asks for; returns the kind of the event, None if there is none."""

@@ -108,6 +108,7 @@ class GrowingTree(TreeArrays):
         is_category[column] = is_category.max() + 1 if sibling is None else is_category[sibling]
         if sibling is not None:
             self._copy_as_zeros(column, sibling)
+        self._forget_arguments()  # they count the categories of each source
 
     def _copy_as_zeros(self, column: int, sibling: int) -> None:
         raise NotImplementedError

@@ -1,4 +1,4 @@
-@cython.locals(has_slots=bint)
+@cython.locals(has_slots=bint, n_inner=i64)
 cdef bint has_room(TreeNodes tree, Statistics statistics) noexcept nogil
 
 @cython.locals(goes_left=bint, node=i64)
@@ -27,8 +27,17 @@ cdef Learned learn_classes(Rows rows, i64 start, TreeNodes tree, ClassNodes clas
 
 cdef bint may_grow(i64 leaf, TreeNodes tree) noexcept nogil
 
-@cython.locals(child=i64, i=i64, is_category=bint, label=i64, n_present=i64, side=i64, slot=i64)
+@cython.locals(i=i64, most_tests=i64, n_present=i64, slot=i64)
 cdef void try_class_split(i64 leaf, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil
+
+@cython.locals(i=i64, is_category=bint, label=i64)
+cdef void split_leaf(i64 leaf, i64 slot, FoundTest test, f64 bound, f64 seen, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil
+
+@cython.locals(has_rest=bint, i=i64, j=i64, k=i64, label=i64, last=i64, n_features=i64, node=i64, source=i64)
+cdef void split_categories(i64 leaf, i64 slot, FoundTest test, f64 bound, f64 seen, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil
+
+@cython.locals(child=i64, side=i64)
+cdef void open_leaves(i64 node, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil
 
 @cython.locals(s=i64, slot=i64)
 cdef i64 slot_for(i64 leaf, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil

@@ -50,6 +50,7 @@ from softwood.stream.loops.layout import (
     THRESHOLD,
     VARIANCE,
     WEIGHT,
+    FoundTest,
 )
 from softwood.stream.loops.observers import (
     HIGHEST,
@@ -60,11 +61,14 @@ from softwood.stream.loops.observers import (
     clear_slot,
     hoeffding_bound,
     impurity,
+    is_side_of_its_own,
     log_density,
     observe_class,
     observe_real,
+    ones,
     take_slot,
     weight_below,
+    weight_of_category,
 )
 
 # Numbers beyond this count as it in running means, and differences beyond its root in running variances.
@@ -81,13 +85,15 @@ FEW = 50.0
 
 
 def has_room(tree, statistics):
-    """Whether a leaf can be split: space for two nodes, for statistics of all leaves, and in the log."""
-    if tree.counters[N_EVENTS] >= statistics.events.shape[0]:
+    """Whether a leaf can be split: space for the nodes of all tests, for statistics of all leaves, and in the log."""
+    n_inner = tree.counters[N_INNER]
+    n_tests = min(statistics.most_tests, max(tree.settings.max_inner - n_inner, 1.0))
+    if tree.counters[N_EVENTS] + n_tests > statistics.events.shape[0]:
         return False
-    if tree.counters[N_INNER] >= tree.settings.max_inner:
+    if n_inner >= tree.settings.max_inner:
         return True
-    has_slots = tree.counters[N_INNER] + 2 <= statistics.slots.shape[0] or tree.counters[SLOTS_ARE_ALL] == 1
-    return has_slots and tree.counters[N_NODES] + 2 <= tree.nodes.shape[0]
+    has_slots = n_inner + 1 + n_tests <= statistics.slots.shape[0] or tree.counters[SLOTS_ARE_ALL] == 1
+    return has_slots and tree.counters[N_NODES] + 2 * n_tests <= tree.nodes.shape[0]
 
 
 def find_leaf(points, i, tree):
@@ -180,7 +186,9 @@ def bayes_probabilities(points, i, leaf, total, tree, classes, statistics, out, 
         label = classes.keys[leaf, k]
         vote = -np.inf
         if classes.counts[leaf, label] > 0.0:
-            vote = math.log(classes.counts[leaf, label] / total) + log_density(statistics, slot, points, i, label)
+            vote = math.log(classes.counts[leaf, label] / total) + log_density(
+                statistics, slot, points, i, label, tree.settings.unseen_values
+            )
         out[row, label] = vote
         if vote > highest:
             highest, guess = vote, label
@@ -293,7 +301,11 @@ def try_class_split(leaf, tree, classes, statistics):
         return
     criterion = tree.settings.split_criterion
     before = impurity(classes.counts, leaf, criterion)
-    test = best_class_test(statistics, slot, before, tree.settings.min_branch_fraction, criterion)
+    most_tests = 1
+    if tree.settings.many_ways > 0.0:
+        limit = min(tree.settings.max_depth - tree.nodes[leaf, DEPTH], tree.settings.max_inner - tree.counters[N_INNER])
+        most_tests = int(min(statistics.most_tests, limit))
+    test = best_class_test(statistics, slot, before, tree.settings.min_branch_fraction, criterion, most_tests)
     spread = 1.0 if criterion == GINI else math.log2(max(2, tree.nodes[leaf, N_KEYS]))
     bound = hoeffding_bound(spread, tree.settings.delta, seen)
     if test.feature < 0:
@@ -302,6 +314,17 @@ def try_class_split(leaf, tree, classes, statistics):
         return
     if not (test.merit - test.second > bound or bound < tree.settings.tau):
         return
+    if test.is_many:
+        split_categories(leaf, slot, test, bound, seen, tree, classes, statistics)
+    else:
+        split_leaf(leaf, slot, test, bound, seen, tree, classes, statistics)
+    statistics.slots[slot, OWNER] = -1
+    tree.nodes[leaf, SLOT] = -1
+    open_leaves(leaf, tree, classes, statistics)
+
+
+def split_leaf(leaf, slot, test, bound, seen, tree, classes, statistics):
+    """Give a leaf a test, and its two leaves the class weights of their sides."""
     put_test(leaf, test, bound, seen, tree, statistics)
     is_category = statistics.is_category[test.feature] > 0
     for i in range(statistics.slots[slot, N_SLOT_KEYS]):
@@ -314,15 +337,57 @@ def try_class_split(leaf, tree, classes, statistics):
             add_class(tree.nodes[leaf, LEFT], label, below, tree, classes)
         if is_category or test.threshold < statistics.stats[slot, test.feature, label, HIGHEST]:
             add_class(tree.nodes[leaf, RIGHT], label, n - below, tree, classes)
-    statistics.slots[slot, OWNER] = -1
-    tree.nodes[leaf, SLOT] = -1
-    for side in range(2):
-        child = tree.nodes[leaf, LEFT + side]
-        weight = weigh_classes(child, tree, classes)[0]
-        tree.numbers[child, WEIGHT] = weight
-        tree.numbers[child, LAST_ATTEMPT] = weight
-        if tree.nodes[child, DEPTH] < tree.settings.max_depth:
-            tree.nodes[child, SLOT] = slot_for(child, tree, classes, statistics)
+
+
+def split_categories(leaf, slot, test, bound, seen, tree, classes, statistics):
+    """Give a leaf one test after the other, each of which divides a category from those that are left.
+
+    The first test is logged with the merit of the whole split, the others with a merit of 0.
+    """
+    least = tree.settings.min_branch_fraction
+    source, n_features = statistics.is_category[test.feature], statistics.stats.shape[1]
+    # Without rare categories, the last one is what the other tests leave.
+    last, has_rest = -1, False
+    for j in range(test.feature, n_features):
+        if statistics.is_category[j] == source:
+            if is_side_of_its_own(statistics, slot, j, least):
+                last = j
+            elif weight_of_category(statistics, slot, j)[0] > 0.0:
+                has_rest = True
+    node, merit, second = leaf, test.merit, test.second
+    for j in range(test.feature, n_features):
+        if statistics.is_category[j] != source or not is_side_of_its_own(statistics, slot, j, least):
+            continue
+        if j == last and not has_rest:
+            break
+        put_test(node, FoundTest(j, 0.5, merit, second, True), bound, seen, tree, statistics)
+        merit, second = 0.0, 0.0
+        for i in range(statistics.slots[slot, N_SLOT_KEYS]):
+            label = statistics.slots[slot, FIRST_KEY + i]
+            left_over = 0.0
+            for k in range(test.feature, n_features):
+                if statistics.is_category[k] == source and (
+                    k > j or not is_side_of_its_own(statistics, slot, k, least)
+                ):
+                    left_over += ones(statistics, slot, k, label)
+            if left_over > 0.0:
+                add_class(tree.nodes[node, LEFT], label, left_over, tree, classes)
+            if ones(statistics, slot, j, label) > 0.0:
+                add_class(tree.nodes[node, RIGHT], label, ones(statistics, slot, j, label), tree, classes)
+        node = tree.nodes[node, LEFT]
+
+
+def open_leaves(node, tree, classes, statistics):
+    """Weights of all nodes below one that has been split, and slots for the new leaves."""
+    while tree.nodes[node, LEFT] >= 0:
+        for side in range(2):
+            child = tree.nodes[node, LEFT + side]
+            weight = weigh_classes(child, tree, classes)[0]
+            tree.numbers[child, WEIGHT] = weight
+            tree.numbers[child, LAST_ATTEMPT] = weight
+            if tree.nodes[child, LEFT] < 0 and tree.nodes[child, DEPTH] < tree.settings.max_depth:
+                tree.nodes[child, SLOT] = slot_for(child, tree, classes, statistics)
+        node = tree.nodes[node, LEFT]
 
 
 def slot_for(leaf, tree, classes, statistics):

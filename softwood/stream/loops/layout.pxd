@@ -48,6 +48,8 @@ cdef struct Settings:
     f64 deeper_for_classes
     f64 drift_delta
     f64 restart_rise
+    f64 unseen_values
+    f64 many_ways
 
 
 cdef class TreeNodes:
@@ -94,6 +96,8 @@ cdef class Statistics:
     cdef const i64[::1] is_category
     cdef Event[::1] events
     cdef f64[:, ::1] sides
+    cdef const i64[::1] n_values
+    cdef i64 most_tests
 
 
 cdef struct FoundTest:
@@ -101,6 +105,7 @@ cdef struct FoundTest:
     f64 threshold
     f64 merit
     f64 second
+    bint is_many
 
 
 cdef struct Learned:

@@ -50,6 +50,9 @@ SHARE, PART, SLOPE, ALONG, LESS_TEST = range(5)
 # criteria
 INFO_GAIN, GINI = 0, 1
 
+# values that a class has not shown, in naive Bayes: they say nothing, or that the class is unlikely
+IGNORED, UNLIKELY = 0, 1
+
 # predictions of leaves
 PLAIN, MODEL, ADAPTIVE = 0, 1, 2
 
@@ -95,6 +98,8 @@ class Settings(NamedTuple):
     max_share_to_split, split_criterion, leaf_prediction : of Hoeffding trees for classes; the last also of regressors
     model_selector_decay, learning_rate : of Hoeffding trees for real targets; `learning_rate` also of soft trees
     deeper_for_classes : whether many classes raise `max_depth`
+    unseen_values, many_ways : of Hoeffding trees for classes: whether a value that a class has not shown is unlikely,
+        and whether splits of categories may have more than two sides
     others : of soft trees; an `outlier_limit` of 0 means no limit, a `merit_range` of 0 the logarithm of the number of
         classes
     """
@@ -128,6 +133,8 @@ class Settings(NamedTuple):
     deeper_for_classes: float = 0.0
     drift_delta: float = 0.0
     restart_rise: float = 0.0
+    unseen_values: float = 0.0
+    many_ways: float = 0.0
 
 
 class TreeNodes(NamedTuple):
@@ -220,6 +227,9 @@ class Statistics(NamedTuple):
     ----------
     seen : (n_slots, n_outputs) of soft trees the class weights of each slot, of soft regressors the weight; else None
     sides : (2, at least n_outputs and 3) scratch space for both sides of a test
+    n_values : (n_features,) int64, of a category the number of categories of its source, else 0
+    most_tests : number of tests that one split may need: one less than the largest number of categories, if there are
+        splits with more than two sides, else 1
     """
 
     slots: np.ndarray
@@ -228,6 +238,8 @@ class Statistics(NamedTuple):
     is_category: np.ndarray
     events: np.ndarray
     sides: np.ndarray
+    n_values: np.ndarray | None = None
+    most_tests: int = 1
 
 
 class Learned(NamedTuple):
@@ -246,9 +258,13 @@ class Learned(NamedTuple):
 
 
 class FoundTest(NamedTuple):
-    """A test ``x[feature] <= threshold`` (feature -1: none), its merit, and that of the best one on another feature."""
+    """A test ``x[feature] <= threshold`` (feature -1: none), its merit, and that of the best one on another feature.
+
+    With `is_many` the test is the first of those that divide the categories of a source, each from the rest.
+    """
 
     feature: int
     threshold: float
     merit: float
     second: float
+    is_many: bool = False

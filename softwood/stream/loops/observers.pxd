@@ -8,7 +8,7 @@ cdef void clear_slot(Statistics statistics, i64 slot) noexcept nogil
 cdef void observe_class(Statistics statistics, i64 slot, const f64[:, ::1] points, i64 i, i64 label, f64 weight, bint with_density) noexcept nogil
 
 @cython.locals(j=i64, source=i64)
-cdef f64 log_density(Statistics statistics, i64 slot, const f64[:, ::1] points, i64 i, i64 label) noexcept nogil
+cdef f64 log_density(Statistics statistics, i64 slot, const f64[:, ::1] points, i64 i, i64 label, f64 unseen) noexcept nogil
 
 cdef f64 weight_below(Statistics statistics, i64 slot, i64 j, i64 label, f64 threshold) noexcept nogil
 
@@ -22,8 +22,21 @@ cdef f64 impurity(const f64[:, ::1] weights, i64 row, f64 criterion) noexcept no
 @cython.locals(i=i64, label=i64)
 cdef f64 merit_of_threshold(Statistics statistics, i64 slot, i64 j, f64 threshold, f64 before, f64 min_fraction, f64 criterion) noexcept nogil
 
-@cython.locals(best=i64, c=i64, i=i64, is_same=bint, j=i64, label=i64, source=i64)
-cdef FoundTest best_class_test(Statistics statistics, i64 slot, f64 before, f64 min_fraction, f64 criterion) noexcept nogil
+cdef f64 ones(Statistics statistics, i64 slot, i64 j, i64 label) noexcept nogil
+
+@cython.locals(i=i64, label=i64)
+cdef (f64, f64) weight_of_category(Statistics statistics, i64 slot, i64 j) noexcept nogil
+
+cdef bint is_side_of_its_own(Statistics statistics, i64 slot, i64 j, f64 min_fraction) noexcept nogil
+
+@cython.locals(i=i64, j=i64, label=i64, n_heavy=i64, n_keys=i64, n_sides=i64, source=i64)
+cdef (f64, i64) merit_of_categories(Statistics statistics, i64 slot, i64 first, f64 before, f64 min_fraction, f64 criterion) noexcept nogil
+
+@cython.locals(best=i64, c=i64, i=i64, is_many=bint, is_same=bint, j=i64, label=i64, n_tests=i64, source=i64, splits_many=bint)
+cdef FoundTest best_class_test(Statistics statistics, i64 slot, f64 before, f64 min_fraction, f64 criterion, i64 most_tests) noexcept nogil
+
+@cython.locals(k=i64)
+cdef bint is_first_of_source(Statistics statistics, i64 j) noexcept nogil
 
 @cython.locals(b=i64, j=i64, n_bins=i64)
 cdef void observe_real(Statistics statistics, i64 slot, const f64[:, ::1] points, i64 i, f64 target, f64 weight) noexcept nogil

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from softwood.stream.loops.layout import FIRST_KEY, GINI, N_SLOT_KEYS, OWNER, FoundTest
+from softwood.stream.loops.layout import FIRST_KEY, GINI, IGNORED, N_SLOT_KEYS, OWNER, UNLIKELY, FoundTest
 
 # columns of a normal distribution: weight, mean, sum of squares about the mean, ends, and for its logarithm
 # the factor of the square and the constant
@@ -32,6 +32,9 @@ LARGEST = 1e300
 N_CANDIDATES = 10
 HALF_LOG_TAU = 0.5 * math.log(2.0 * math.pi)
 SQRT_2 = math.sqrt(2.0)
+LOG_2 = math.log(2.0)
+# Standard deviations above the mean up to which a gain may come from chance.
+SURE = 3.0
 
 
 def take_slot(statistics, node):
@@ -89,8 +92,14 @@ def observe_class(statistics, slot, points, i, label, weight, with_density):
                 statistics.stats[slot, j, label, CONSTANT] = -HALF_LOG_TAU - 0.5 * math.log(variance)
 
 
-def log_density(statistics, slot, points, i, label):
-    """Logarithm of the density of a row in a class, features being independent; those that are not known add 0."""
+def log_density(statistics, slot, points, i, label, unseen):
+    """Logarithm of the density of a row in a class, features being independent; missing values add 0.
+
+    Parameters
+    ----------
+    unseen : UNLIKELY: values that the class has not shown have the density 0, a category the share that it has with one
+        more row of each category; IGNORED: both add 0
+    """
     total = 0.0
     for j in range(points.shape[1]):
         x, source = points[i, j], statistics.is_category[j]
@@ -99,11 +108,20 @@ def log_density(statistics, slot, points, i, label):
             continue
         if source > 0:
             # Of the columns of one text column only that of the row's own category counts.
-            if x > 0.5 and center > 0.0:
-                total += math.log(center)
+            if x > 0.5:
+                n = statistics.stats[slot, j, label, N]
+                if unseen == IGNORED:
+                    total += math.log(center) if center > 0.0 else 0.0
+                elif n > 0.0:
+                    total += math.log((center * n + 1.0) / (n + statistics.n_values[j]))
+                else:
+                    return -np.inf
         elif factor != 0.0:
             d = x - center
             total += d * d * factor + statistics.stats[slot, j, label, CONSTANT]
+        elif unseen == UNLIKELY and (x != center or statistics.stats[slot, j, label, N] == 0.0):
+            # no row of the class, or all of them with another value
+            return -np.inf
     return total
 
 
@@ -172,9 +190,87 @@ def merit_of_threshold(statistics, slot, j, threshold, before, min_fraction, cri
     return before - after / total
 
 
-def best_class_test(statistics, slot, before, min_fraction, criterion):
-    """The test of a slot that decreases the impurity most, from `before`: a `FoundTest`."""
-    best, best_threshold, merit, second = -1, 0.0, -np.inf, -np.inf
+def ones(statistics, slot, j, label):
+    """Weight of a class in a category."""
+    return statistics.stats[slot, j, label, N] * statistics.stats[slot, j, label, CENTER]
+
+
+def weight_of_category(statistics, slot, j):
+    """Weight of a category, and the weight of all rows whose category is known."""
+    weight, total = 0.0, 0.0
+    for i in range(statistics.slots[slot, N_SLOT_KEYS]):
+        label = statistics.slots[slot, FIRST_KEY + i]
+        weight += ones(statistics, slot, j, label)
+        total += statistics.stats[slot, j, label, N]
+    return weight, total
+
+
+def is_side_of_its_own(statistics, slot, j, min_fraction):
+    """Whether a split of the source of a category many ways has a side for it; rare categories stay together."""
+    weight, total = weight_of_category(statistics, slot, j)
+    return weight > min_fraction * total
+
+
+def merit_of_categories(statistics, slot, first, before, min_fraction, criterion):
+    """Decrease of impurity, from `before`, if the source of a category is split many ways.
+
+    As more sides gain more by chance alone, what the sides after the second may win in pure noise is subtracted.
+
+    Parameters
+    ----------
+    first : the first column of the source
+
+    Returns
+    -------
+    the merit, -inf unless two sides have weight, and the number of tests that divide the sides
+    """
+    source, n_keys = statistics.is_category[first], statistics.slots[slot, N_SLOT_KEYS]
+    after, total, rest, rest_terms, n_sides, n_heavy = 0.0, 0.0, 0.0, 0.0, 0, 0
+    for i in range(n_keys):
+        label = statistics.slots[slot, FIRST_KEY + i]
+        statistics.sides[0, label] = 0.0
+        total += statistics.stats[slot, first, label, N]
+    for j in range(first, statistics.stats.shape[1]):
+        if statistics.is_category[j] != source:
+            continue
+        weight, terms = 0.0, 0.0
+        for i in range(n_keys):
+            part = ones(statistics, slot, j, statistics.slots[slot, FIRST_KEY + i])
+            weight += part
+            terms += impurity_term(part, criterion)
+        if weight > min_fraction * total:
+            after += impurity_sum(weight, terms, criterion)
+            n_sides += 1
+            n_heavy += 1
+        else:
+            for i in range(n_keys):
+                label = statistics.slots[slot, FIRST_KEY + i]
+                statistics.sides[0, label] += ones(statistics, slot, j, label)
+    for i in range(n_keys):
+        part = statistics.sides[0, statistics.slots[slot, FIRST_KEY + i]]
+        rest += part
+        rest_terms += impurity_term(part, criterion)
+    if rest > 0.0:
+        after += impurity_sum(rest, rest_terms, criterion)
+        n_sides += 1
+        n_heavy += rest > min_fraction * total
+    if n_heavy < 2:
+        return -np.inf, 0
+    # Of noise, the gain times the weight and this factor has a chi-squared distribution.
+    factor = max(n_keys - 1.0, 1.0) / before if criterion == GINI else 2.0 * LOG_2
+    freedom = (n_sides - 2.0) * (n_keys - 1.0)
+    by_chance = (freedom + SURE * math.sqrt(2.0 * freedom)) / factor
+    return before - (after + by_chance) / total, n_sides - 1
+
+
+def best_class_test(statistics, slot, before, min_fraction, criterion, most_tests):
+    """The test of a slot that decreases the impurity most, from `before`: a `FoundTest`.
+
+    Parameters
+    ----------
+    most_tests : categories are split many ways if that takes two tests or more, and no more than these
+    """
+    best, best_threshold, merit, second, is_many = -1, 0.0, -np.inf, -np.inf, False
     for j in range(statistics.stats.shape[1]):
         low, high = np.inf, -np.inf
         for i in range(statistics.slots[slot, N_SLOT_KEYS]):
@@ -193,6 +289,11 @@ def best_class_test(statistics, slot, before, min_fraction, criterion):
                 m = merit_of_threshold(statistics, slot, j, threshold, before, min_fraction, criterion)
                 if m > feature_merit:
                     feature_merit, feature_threshold = m, threshold
+        splits_many = False
+        if source > 0 and most_tests > 1 and is_first_of_source(statistics, j):
+            m, n_tests = merit_of_categories(statistics, slot, j, before, min_fraction, criterion)
+            if 1 < n_tests <= most_tests and m > feature_merit:
+                feature_merit, splits_many = m, True
         if feature_merit == -np.inf:
             continue
         # Of equal merits the last feature is taken, as where suggestions are sorted.
@@ -201,10 +302,18 @@ def best_class_test(statistics, slot, before, min_fraction, criterion):
         if feature_merit >= merit:
             if not is_same:
                 second = merit
-            best, best_threshold, merit = j, feature_threshold, feature_merit
+            best, best_threshold, merit, is_many = j, feature_threshold, feature_merit, splits_many
         elif feature_merit > second and not is_same:
             second = feature_merit
-    return FoundTest(best, best_threshold, merit, second)
+    return FoundTest(best, best_threshold, merit, second, is_many)
+
+
+def is_first_of_source(statistics, j):
+    """Whether no category of the same source comes before."""
+    k = 0
+    while statistics.is_category[k] != statistics.is_category[j]:
+        k += 1
+    return k == j
 
 
 def observe_real(statistics, slot, points, i, target, weight):
@@ -336,7 +445,7 @@ def best_real_test(statistics, slot, min_fraction):
             after += 1
         low, width = statistics.stats[slot, best, n_bins, LOWER], statistics.stats[slot, best, n_bins, BIN_WIDTH]
         best_threshold = 0.5 if statistics.is_category[best] > 0 else low + width * 0.5 * (best_bin + 1 + after)
-    return FoundTest(best, best_threshold, merit, second)
+    return FoundTest(best, best_threshold, merit, second, False)
 
 
 def real_merit(statistics, slot, j, threshold):

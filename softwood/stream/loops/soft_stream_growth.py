@@ -133,7 +133,7 @@ def grow(n, is_class, tree, soft, path, statistics):
         old, threshold = tree.nodes[node, FEATURE], tree.numbers[node, THRESHOLD]
         if is_class:
             before = impurity(statistics.seen, slot, criterion)
-            test = best_class_test(statistics, slot, before, least, criterion)
+            test = best_class_test(statistics, slot, before, least, criterion, 1)
             second = test.second
             if is_inner:
                 second = merit_of_threshold(statistics, slot, old, threshold, before, 0.0, criterion)
@@ -154,7 +154,7 @@ def grow(n, is_class, tree, soft, path, statistics):
             is_sure = test.merit > 0.0 and (is_sure or bound < tree.settings.tau)
         is_new = test.feature >= 0 and is_sure
         if is_new:
-            test = FoundTest(test.feature, test.threshold, test.merit, second)
+            test = FoundTest(test.feature, test.threshold, test.merit, second, False)
             put_test(node, test, bound, total, tree, statistics)
             tree.numbers[node, WEIGHT] = 0.0
             tree.numbers[node, LEFT_WEIGHT] = 0.0

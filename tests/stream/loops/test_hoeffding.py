@@ -1,5 +1,6 @@
 """Loops of Hoeffding trees against trees that keep all rows, and their limits."""
 
+import itertools
 import math
 from itertools import product
 
@@ -82,7 +83,10 @@ def settings_of(reference):
 
 def class_tree(reference):
     criterion = GINI if reference.is_gini else INFO_GAIN
-    settings = settings_of(reference)._replace(split_criterion=criterion, max_share_to_split=reference.max_share)
+    settings = settings_of(reference)._replace(
+        split_criterion=criterion, max_share_to_split=reference.max_share, many_ways=reference.many,
+        unseen_values=reference.unlikely,
+    )  # fmt: skip
     tree = HoeffdingClassTree(
         settings, Limits(max_inner=reference.max_inner), len(reference.is_category), reference.n_outputs
     )
@@ -156,6 +160,62 @@ def test_class_trees_are_those_of_the_reference(seed, is_gini, how):
         assert tree.arrays["counts"][number] == pytest.approx(counts, abs=1e-9)
     assert tree.predict(X[:20]) == pytest.approx(np.array([reference.predict(x) for x in X[:20]]), abs=1e-9)
     assert tree.n_rows == np.count_nonzero(weights)
+
+
+@pytest.mark.tiny
+@leaf_kinds
+@pytest.mark.parametrize("is_gini", [False, True])
+@pytest.mark.parametrize("limits", [{}, {"n_slots": 3}, {"max_depth": 3}, {"max_inner": 5}, {"min_fraction": 0.1}])
+@pytest.mark.parametrize("n_categories", [3, 9])
+def test_many_sides_and_unlikely_values_are_those_of_the_reference(n_categories, limits, is_gini, how):
+    X, labels, weights = categories(n_categories)
+    reference = slow.ClassTree(
+        N_CLASSES, [0, *[1] * n_categories, 0, *[2] * 4], how=how, is_gini=is_gini, delta=0.9, grace=30, many=True,
+        unlikely=True, **limits,
+    )  # fmt: skip
+    tree = class_tree(reference)
+    out, expected = learn_both(tree, reference, X, labels, weights)
+    assert_same_tree(tree, reference)
+    assert out == pytest.approx(expected, abs=1e-9)
+    depth = tree.structure()[0][:, DEPTH].max()
+    assert depth <= limits.get("max_depth", math.inf)
+    assert tree.n_inner <= limits.get("max_inner", math.inf)
+    has_many = any(first.merit > 0.0 == second.merit for first, second in itertools.pairwise(tree.log))
+    assert has_many or limits
+
+
+def categories(n_categories, n=260):
+    """A number, two text columns, of which one decides the class, and another number; missing values; weights."""
+    rng = np.random.default_rng(n_categories)
+    X, codes = np.zeros((n, n_categories + 6)), np.minimum(rng.poisson(2.0, size=n), n_categories - 1)
+    X[np.arange(n), 1 + codes] = 1.0
+    X[np.arange(n), n_categories + 2 + rng.integers(4, size=n)] = 1.0
+    X[:, [0, n_categories + 1]] = rng.normal(size=(n, 2))
+    labels = np.where(rng.random(n) < 0.2, rng.integers(N_CLASSES, size=n), rng.permutation(n_categories)[codes] % 3)
+    X[rng.random(n) < 0.05, 0] = np.nan
+    X[rng.random(n) < 0.05, 1 : 1 + n_categories] = np.nan
+    return X, labels.astype(np.int64), rng.uniform(0.5, 2.0, size=n)
+
+
+@pytest.mark.tiny
+def test_a_split_many_ways_waits_for_room_and_is_the_same_for_any_calls():
+    X, labels, weights = categories(40, n=400)
+    settings = Settings(
+        grace_period=50, delta=0.9, tau=0.05, max_depth=np.inf, leaf_prediction=ADAPTIVE, max_share_to_split=1.0,
+        many_ways=1.0, unseen_values=1.0, min_branch_fraction=0.001,
+    )  # fmt: skip
+    grown_trees = []
+    for block in (400, 7, 1):
+        tree = HoeffdingClassTree(settings, Limits(), X.shape[1], N_CLASSES)
+        tree.arrays["is_category"][:] = [0, *[1] * 40, 0, *[2] * 4]
+        for begin in range(0, 400, block):
+            part = slice(begin, begin + block)
+            tree.learn(X[part], labels[part], weights[part], None)
+        grown_trees.append(tree)
+    assert grown_trees[0].n_inner > 5
+    for other in grown_trees[1:]:
+        assert other.log == grown_trees[0].log
+        assert np.array_equal(other.predict(X), grown_trees[0].predict(X))
 
 
 @pytest.mark.tiny

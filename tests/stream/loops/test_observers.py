@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 
 from softwood.compiled import stream as loop
 from softwood.stream.loops import observers
-from softwood.stream.loops.layout import FIRST_KEY, GINI, INFO_GAIN, N_SLOT_KEYS, OWNER, Statistics
+from softwood.stream.loops.layout import (
+    FIRST_KEY,
+    GINI,
+    IGNORED,
+    INFO_GAIN,
+    N_SLOT_KEYS,
+    OWNER,
+    UNLIKELY,
+    Statistics,
+)
 from tests.reference import observers as slow
 
 criteria = pytest.mark.parametrize("criterion", [INFO_GAIN, GINI])
@@ -33,7 +42,9 @@ def rows(seed, n=60, n_classes=3, missing=0.1):
 def statistics_of(stats, slots=None, is_category=None):
     """The tuple of arrays that loops take; columns are numbers unless it is said that they are categories."""
     is_category = np.zeros(stats.shape[1]) if is_category is None else np.array(is_category)
-    return Statistics(slots, stats, None, is_category.astype(np.int64), None, np.zeros((2, 3)))
+    source = is_category.astype(np.int64)
+    n_values = np.where(source > 0, np.bincount(source)[source], 0)
+    return Statistics(slots, stats, None, source, None, np.zeros((2, 3)), n_values)
 
 
 def class_slot(X, labels, weights, n_classes=3, n_slots=3, slot=1, is_category=None):
@@ -109,8 +120,10 @@ def test_log_density_is_that_of_normal_distributions(seed):
     seen = slow.Seen.of(X, labels, weights)
     for i in range(8):
         for label in range(3):
-            found = loop.log_density(statistics, slot, X, i, label)
-            assert found == pytest.approx(slow.log_density(seen, X[i], label, IS_CATEGORY))
+            for unseen in (IGNORED, UNLIKELY):
+                found = loop.log_density(statistics, slot, X, i, label, unseen)
+                expected = slow.log_density(seen, X[i], label, IS_CATEGORY, unseen == UNLIKELY)
+                assert found == pytest.approx(expected)
 
 
 @pytest.mark.tiny
@@ -121,7 +134,7 @@ def test_log_density_against_scipy_and_by_hand():
     statistics, slot = class_slot(X, [0] * 50, np.ones(50), n_classes=1, is_category=[False, True])
     expected = stats_of.norm(X[:, 0].mean(), X[:, 0].std(ddof=1)).logpdf(0.3)
     points = np.array([[0.3, np.nan], [0.3, 0.0], [0.3, 1.0]])
-    found = [loop.log_density(statistics, slot, points, i, 0) for i in range(3)]
+    found = [loop.log_density(statistics, slot, points, i, 0, IGNORED) for i in range(3)]
     # Only the category that the row has counts, with its share.
     assert found == pytest.approx([expected, expected, expected + math.log(X[:, 1].mean())])
 
@@ -131,7 +144,17 @@ def test_log_density_against_scipy_and_by_hand():
 def test_features_without_a_variance_add_nothing(values):
     X = np.array([[v] for v in values]).reshape(-1, 1)
     statistics, slot = class_slot(X, [0] * len(X), np.ones(len(X)), n_classes=1)
-    assert loop.log_density(statistics, slot, np.array([[3.0]]), 0, 0) == 0.0
+    assert loop.log_density(statistics, slot, np.array([[3.0]]), 0, 0, IGNORED) == 0.0
+
+
+@pytest.mark.tiny
+def test_values_that_a_class_has_not_shown_have_no_density():
+    X, is_category = np.array([[2.0, 1.0, 0.0], [2.0, 0.0, 1.0], [2.0, 0.0, 1.0]]), [False, True, True]
+    statistics, slot = class_slot(X, [0, 0, 0], np.ones(3), n_classes=2, is_category=is_category)
+    rows = np.array([[2.0, 0.0, 1.0], [2.0, 0.0, 0.0], [np.nan, 1.0, 0.0], [3.0, 0.0, 1.0]])
+    found = [loop.log_density(statistics, slot, rows, i, 0, UNLIKELY) for i in range(4)]
+    assert found == pytest.approx([math.log(3 / 5), 0.0, math.log(2 / 5), -math.inf])
+    assert [loop.log_density(statistics, slot, rows, i, 1, UNLIKELY) for i in range(4)] == [-math.inf] * 4
 
 
 @pytest.mark.tiny
@@ -204,7 +227,7 @@ def test_merit_of_a_category_is_exact(criterion):
     before = slow.impurity([3, 2], is_gini)
     expected = before - 3 / 5 * slow.impurity([1, 2], is_gini)
     assert loop.merit_of_threshold(statistics, slot, 0, 0.5, before, 0.0, criterion) == pytest.approx(expected)
-    found = loop.best_class_test(statistics, slot, before, 0.0, criterion)
+    found = loop.best_class_test(statistics, slot, before, 0.0, criterion, 1)
     assert found[:2] == (0, 0.5)
     assert found[2] == pytest.approx(expected)
     assert found[3] == -math.inf
@@ -220,7 +243,7 @@ def test_no_test_beats_the_one_found(seed, criterion, fraction, n):
     statistics, slot = class_slot(X, labels, weights, is_category=IS_CATEGORY)
     seen = slow.Seen.of(X, labels, weights)
     before = slow.impurity(np.bincount(labels, weights), criterion == GINI)
-    feature, threshold, merit, second = loop.best_class_test(statistics, slot, before, fraction, criterion)
+    feature, threshold, merit, second, _ = loop.best_class_test(statistics, slot, before, fraction, criterion, 1)
     expected = slow.best_class_test(seen, before, IS_CATEGORY, fraction, criterion == GINI)
     assert (merit, second) == pytest.approx(expected[2:])
     if feature < 0:
@@ -238,7 +261,7 @@ def test_of_equal_features_the_last_is_taken():
     X = np.repeat(np.random.default_rng(0).normal(size=(20, 1)), 3, axis=1)
     labels = (X[:, 0] > 0).astype(int)
     statistics, slot = class_slot(X, labels, np.ones(20), n_classes=2)
-    feature, _, merit, second = loop.best_class_test(statistics, slot, 1.0, 0.0, INFO_GAIN)
+    feature, _, merit, second, _ = loop.best_class_test(statistics, slot, 1.0, 0.0, INFO_GAIN, 1)
     assert feature == 2
     assert merit == second
 
@@ -247,9 +270,9 @@ def test_of_equal_features_the_last_is_taken():
 def test_there_is_no_test_on_constant_or_missing_features():
     X = np.array([[1.0, np.nan], [1.0, np.nan]])
     statistics, slot = class_slot(X, [0, 1], np.ones(2), n_classes=2)
-    found = loop.best_class_test(statistics, slot, 1.0, 0.0, INFO_GAIN)
+    found = loop.best_class_test(statistics, slot, 1.0, 0.0, INFO_GAIN, 1)
     assert found[0] == -1
-    assert found[2:] == (-math.inf, -math.inf)
+    assert found[2:4] == (-math.inf, -math.inf)
 
 
 # ------------------------------------------------------------------ histograms
@@ -323,7 +346,7 @@ def test_no_edge_explains_more_of_the_variance(seed, n, fraction):
     X, labels, w = rows(seed, n=n)
     y = labels + np.random.default_rng(seed).normal(size=n)
     statistics, seen = real_slot(X, y, w, is_category=IS_CATEGORY), slow.Seen.of(X, y, w)
-    feature, threshold, merit, second = loop.best_real_test(statistics, 0, fraction)
+    feature, threshold, merit, second, _ = loop.best_real_test(statistics, 0, fraction)
     expected = slow.best_real_test(seen, IS_CATEGORY, fraction)
     assert (merit, second) == pytest.approx(expected[2:4], abs=1e-9)
     if merit < 1e-9:
@@ -345,9 +368,9 @@ def test_the_threshold_is_in_the_middle_of_the_gap_and_at_a_half_for_categories(
     y, is_category = np.array([0.0, 1.0, 0.0, 1.0]), [False, True]
     found = loop.best_real_test(real_slot(X[:, :1].copy(), y, np.ones(4)), 0, 0.0)
     # 24 is in the bin that begins after 23.
-    assert found == pytest.approx((0, (10 + 23) / 2, 0.25, 0.0))
+    assert found[:4] == pytest.approx((0, (10 + 23) / 2, 0.25, 0.0))
     found = loop.best_real_test(real_slot(X, y, np.ones(4), is_category=is_category), 0, 0.0)
-    assert found == pytest.approx((1, 0.5, 0.25, 0.25))
+    assert found[:4] == pytest.approx((1, 0.5, 0.25, 0.25))
 
 
 @pytest.mark.tiny
@@ -359,7 +382,7 @@ def test_merit_of_any_threshold_is_that_of_the_edge_below_it(seed, n, threshold)
     for j in range(4):
         found = loop.real_merit(statistics, 0, j, threshold)
         assert found == pytest.approx(slow.real_merit(seen, j, threshold), abs=1e-9)
-    feature, best, merit, _ = loop.best_real_test(statistics, 0, 0.0)
+    feature, best, merit, _, _ = loop.best_real_test(statistics, 0, 0.0)
     assert feature < 0 or loop.real_merit(statistics, 0, feature, best) == pytest.approx(merit)
 
 
