@@ -24,7 +24,7 @@ from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_
 from softwood.core.threads import Threads
 from softwood.kernel.boosting_parameters import BoostingParameters, is_auto
 from softwood.kernel.choosing.boosting_plans import PLANS
-from softwood.kernel.choosing.boosting_settings import Choices, Search
+from softwood.kernel.choosing.boosting_settings import FOLD_ROWS, Choices, Search
 from softwood.kernel.data.category_statistics import SETS_UP_TO, ManyCategories, as_sets
 from softwood.kernel.data.measurement_errors import are_by_column
 from softwood.kernel.data.preparation import common_errors
@@ -315,7 +315,8 @@ class KernelBoosting(BoostingParameters):
         n_features: tuple[int, ...] = (p if rules.n_features is None else rules.n_features,)
         if is_auto(self.max_iter):
             if is_auto(self.max_leaf_nodes):
-                max_leaves = plan.max_leaves
+                has_many = int(rows.train.group.max()) >= FOLD_ROWS
+                max_leaves = plan.leaves_of_many if has_many else plan.max_leaves
             if is_auto(self.min_mass):
                 min_mass = tuple(self._least_mass(mass, rows.total) for mass in plan.min_mass)
             if is_auto(self.max_features) and p > 1:

@@ -18,6 +18,7 @@ class Plan:
     beyond : which bandwidth is tried after these, by the best of them
     max_leaves, min_mass, shares : numbers of leaves, smallest masses of a leaf, shares of the features; the first of
         each is used with all bandwidths
+    leaves_of_many : numbers of leaves for tables of more than `FOLD_ROWS` different rows
     by_code : whether columns of categories are split by the order of the categories, rather than by sets
     n_folds, n_parts : number of folds of a small table, and how many of them are held out, one after the other
     learning_rate : of the model; trials have larger ones
@@ -28,6 +29,7 @@ class Plan:
     scales: tuple[float, ...]
     beyond: Mapping[float, float] = field(default_factory=dict)
     max_leaves: tuple[int, ...] = (16,)
+    leaves_of_many: tuple[int, ...] = (16, 31)
     min_mass: tuple[float, ...] = (10.0,)
     shares: tuple[float, ...] = (1.0,)
     by_code: tuple[bool, ...] = (False,)
@@ -39,7 +41,7 @@ class Plan:
 
 
 PLANS = {
-    "fast": Plan((0.4, 0.0), n_folds=4, n_parts=1, learning_rate=0.2),
+    "fast": Plan((0.4, 0.0), leaves_of_many=(31,), n_folds=4, n_parts=1, learning_rate=0.2),
     "balanced": Plan((0.4, 0.0), {0.4: 0.8, 0.0: 0.1}, shares=(1.0, 0.5), by_code=(False, True)),
     "best": Plan((0.4, 0.0), {0.4: 0.8, 0.0: 0.1}, shares=(1.0, 0.5), by_code=(False, True), n_models=6),
 }

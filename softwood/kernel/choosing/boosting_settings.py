@@ -25,6 +25,7 @@ from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, 
 from softwood.kernel.rows import BoostingRows
 
 __all__ = [
+    "FOLD_ROWS",
     "Choices",
     "Search",
     "Setting",
