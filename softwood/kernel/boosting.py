@@ -24,9 +24,10 @@ __all__ = ["KernelBoostingClassifier", "KernelBoostingRegressor"]
 class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
     """Gradient boosting of histogram kernel trees, for classes.
 
-    Each round adds a tree (with more than two classes, one tree per class) that is a second-order step on the log
-    loss. Every training point is spread out by a box, and predictions are averaged over a box around the point. This
-    regularises the model: the learned function is continuous wherever the bandwidth is above 0.
+    Each round adds a tree that is a second-order step on the log loss: with more than two classes one for each, and
+    from eight classes on one for all of them. Every training point is spread out by a box, and predictions are averaged
+    over a box around the point. This regularises the model: the learned function is continuous wherever the bandwidth
+    is above 0.
 
     Parameters
     ----------
@@ -189,8 +190,9 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
         "poisson" the mean of counts or other non-negative targets, with a log link.
     quantile : float, sequence of float or None
         The quantile to estimate, in (0, 1). Required if ``loss="quantile"``. With several in rising order, such as
-        ``(0.05, 0.5, 0.95)``, there is a tree for each in every round, predictions are of shape (n_rows, n_quantiles),
-        in rising order, and `score` is the mean of their D² pinball scores.
+        ``(0.05, 0.5, 0.95)``, there is a tree for each in every round (or one for all, see `multi_strategy`),
+        predictions are of shape (n_rows, n_quantiles), in rising order, and `score` is the mean of their D² pinball
+        scores.
     monotonic_cst : dict, array-like of int or None
         Monotonic constraints, by column or one for each column: 1 if the prediction must not decrease in the column, -1
         if it must not increase, 0 for no constraint. They are not available for several quantiles.

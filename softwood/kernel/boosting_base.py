@@ -22,7 +22,7 @@ from softwood.core.parameters import parameter_error
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_reals
 from softwood.core.threads import Threads
-from softwood.kernel.boosting_parameters import BoostingParameters, is_auto
+from softwood.kernel.boosting_parameters import AUTO_LEAVES, BoostingParameters, is_auto
 from softwood.kernel.choosing.boosting_plans import PLANS
 from softwood.kernel.choosing.boosting_settings import FOLD_ROWS, Choices, Search
 from softwood.kernel.data.category_statistics import SETS_UP_TO, ManyCategories, as_sets
@@ -270,7 +270,7 @@ class KernelBoosting(BoostingParameters):
         min_mass = self._least_mass(rules.limits.min_mass, rows.total)
         stops = rows.has_validation and not (is_given and self.early_stopping is False)
         return replace(
-            rules,
+            self._with_one_tree(rules, loss.n_scores),
             limits=replace(rules.limits, directions=directions, min_mass=min_mass, l2=l2),
             n_features=self._n_draw(rows.data.matrix.shape[1]),
             n_iter_no_change=rules.n_iter_no_change if stops else None,
@@ -304,7 +304,7 @@ class KernelBoosting(BoostingParameters):
         )  # fmt: skip
         assert widths is not None
         rules = setting.of(rules)
-        draws = rules.subsample < 1.0 or setting.n_features < rows.data.matrix.shape[1]
+        draws = rules.one_tree or rules.subsample < 1.0 or setting.n_features < rows.data.matrix.shape[1]
         return rules if draws else replace(rules, n_models=1), widths
 
     def _choices(self, rules: BoostingRules, rows: BoostingRows, has_scales: bool) -> Choices:
@@ -317,6 +317,8 @@ class KernelBoosting(BoostingParameters):
             if is_auto(self.max_leaf_nodes):
                 has_many = int(rows.train.group.max()) >= FOLD_ROWS
                 max_leaves = plan.leaves_of_many if has_many else plan.max_leaves
+                if rules.one_tree:
+                    max_leaves = (AUTO_LEAVES,)
             if is_auto(self.min_mass):
                 min_mass = tuple(self._least_mass(mass, rows.total) for mass in plan.min_mass)
             if is_auto(self.max_features) and p > 1:
@@ -348,7 +350,13 @@ class KernelBoosting(BoostingParameters):
                     raise parameter_error(self, "scoring", "'loss' with class probabilities as y", self.scoring)
                 y = classes[y.astype(np.int64)]
             weighted = {} if _are_ones(held_out.weights) else {"sample_weight": held_out.weights}
-            return float(scorer(model, held_out.matrix, y, **weighted))
+            try:
+                return float(scorer(model, held_out.matrix, y, **weighted))
+            except ValueError as error:
+                if classes is None and raw.shape[1] > 1:
+                    expected = "'loss' or a scorer of predictions with several columns, with several quantiles"
+                    raise parameter_error(self, "scoring", expected, self.scoring) from error
+                raise
 
         return score
 
@@ -357,7 +365,7 @@ class KernelBoosting(BoostingParameters):
     def _results(self, result: Boosted, rules: BoostingRules, rows: BoostingRows) -> dict[str, Any]:
         """Attributes of the estimator fitted with the rounds so far."""
         n_rounds = max(1, result.n_rounds if rules.n_iter_no_change is None else result.best_round)
-        n_trees, unit = n_rounds * self._loss_.n_scores * result.n_models, rows.unit
+        n_trees, unit = n_rounds * result.per_round, rows.unit
         output = np.array(result.output[:n_trees])
         forest = boosted_forest(result.trees[:n_trees], output, result.base)
         forest = as_sets(forest, self.columns_.n_categories, rows.categories)

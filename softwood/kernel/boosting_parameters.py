@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -24,6 +24,9 @@ __all__ = ["BoostingParameters", "is_auto"]
 # What "auto" stands for if it is not chosen. The penalty is in rows; comparisons/boosting says which data sets it was
 # chosen on.
 AUTO_L2, AUTO_LEAVES, AUTO_MASS = 3.0, 31, 20.0
+# multi_strategy="auto": from this number of classes on, a round has one tree for all. The learning rate is then so many
+# times larger.
+ONE_TREE_FROM, FASTER = 8, 3.0
 
 
 def is_auto(value: Any) -> bool:
@@ -43,7 +46,7 @@ class BoostingParameters(KernelModel):
         500 rounds for a learning rate of 0.1, more for smaller rates.
     learning_rate : float or "auto"
         Factor on the leaf values of each tree. Smaller values need more rounds. "auto" is 0.1, and 0.2 with
-        ``quality="fast"``.
+        ``quality="fast"``; if a round has one tree for all classes (see `multi_strategy`), three times as much.
     quality : {"fast", "balanced", "best"}
         How much time the fit takes for what is "auto". "fast" tries two bandwidths on one quarter of the rows and takes
         larger steps. "balanced" tries three bandwidths, and half of the columns for each tree, in folds.
@@ -80,6 +83,11 @@ class BoostingParameters(KernelModel):
     max_features : int, float, {"auto", "sqrt", "log2"} or None
         Number of columns drawn for each tree. A float is a fraction of all columns. "auto" chooses all or one half if
         `max_iter` is "auto"; otherwise, and with ``quality="fast"``, it is all. None uses all.
+    multi_strategy : {"auto", "one_output_per_tree", "multi_output_tree"}
+        The trees of a round with more than two classes, or with several quantiles: one for each of them, or one for
+        all, with a vector of values in every leaf. Such a tree is searched along a random direction of the raw scores,
+        so a round takes little longer than with one output, and learns less. "auto" takes one tree for all from 8
+        classes on, if `max_iter` is "auto" and `growth` is "node"; otherwise one for each.
     max_bins : int
         Largest number of bins per column, at most 255. If a column has more than 64, neighbours are merged within an
         eighth of the half-width of the kernel, which hides where in them a value lies.
@@ -156,6 +164,7 @@ class BoostingParameters(KernelModel):
     l2_regularization: float | Literal["auto"] = "auto"
     subsample: float | Literal["auto"] = "auto"
     max_features: int | float | Literal["auto", "sqrt", "log2"] | None = "auto"
+    multi_strategy: Literal["auto", "one_output_per_tree", "multi_output_tree"] = "auto"
     monotonic_cst: Mapping[Any, int] | Sequence[int] | np.ndarray | None = None
     measurement_error: Mapping[Any, float] | Sequence[float] | np.ndarray | None = None
     cutoff: float = 0.0001
@@ -190,6 +199,7 @@ class BoostingParameters(KernelModel):
         if not is_auto(self.early_stopping):
             check_flag(self, "early_stopping", self.early_stopping)
         check_choice(self, "quality", self.quality, tuple(PLANS))
+        check_choice(self, "multi_strategy", self.multi_strategy, ("auto", "one_output_per_tree", "multi_output_tree"))
         limits, plan = self._limits(), PLANS[self.quality]
         rate = self._number_or_auto("learning_rate", plan.learning_rate, low=0.0, open_low=True)
         subsample = plan.subsample if is_auto(self.max_iter) or plan.n_models > 1 else 1.0
@@ -219,12 +229,26 @@ class BoostingParameters(KernelModel):
         super()._check_level()
         if self.loss in ("absolute_error", "quantile"):
             raise self._no_level("loss", "'squared_error', 'poisson' or 'log_loss'")
+        if self.multi_strategy == "multi_output_tree":
+            raise self._no_level("multi_strategy", "'auto' or 'one_output_per_tree'")
         if self.quality == "best":
             raise self._no_level("quality", "'fast' or 'balanced'")
         for name, only in (("scoring", "loss"), ("prediction_kernel", "same"), ("prediction_bandwidth", "same")):
             given = getattr(self, name)
             if not (isinstance(given, str) and given == only):
                 raise self._no_level(name, repr(only))
+
+    def _with_one_tree(self, rules: BoostingRules, n_scores: int) -> BoostingRules:
+        """The rules if a round has one tree for all raw scores; otherwise unchanged."""
+        is_wanted = self.multi_strategy == "multi_output_tree"
+        if is_auto(self.multi_strategy):
+            is_wanted = n_scores >= ONE_TREE_FROM and self.loss == "log_loss" and self.growth == "node"
+            is_wanted &= is_auto(self.max_iter)
+        if n_scores == 1 or not is_wanted:
+            return rules
+        rate = (FASTER if is_auto(self.learning_rate) else 1.0) * rules.learning_rate
+        rules = replace(rules, one_tree=True, learning_rate=rate)
+        return replace(rules, n_rounds=rules.pace * self._most_rounds(rate)) if is_auto(self.max_iter) else rules
 
     def _most_rounds(self, learning_rate: float) -> int:
         if is_auto(self.max_iter):

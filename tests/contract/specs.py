@@ -344,6 +344,7 @@ SPECS += both(
         *({}, *(way for way in RULES if way["bandwidth"] != "cv"), {"bandwidth": 0.0}, {"growth": "level"}),
         *({"subsample": 0.5}, {"subsample": 0.5, "max_features": 2, "bandwidth": 0.0}),
         {"early_stopping": True, "validation_fraction": 0.3, "n_iter_no_change": 3},
+        {"multi_strategy": "multi_output_tree"},
     ),
     # with the defaults, five rounds learn too little
     checked={"max_iter": 5, "min_mass": 5.0, "l2_regularization": 0.0},
@@ -353,6 +354,7 @@ SPECS += both(
         "bandwidth": [-1.0, np.nan, "wide", "cv", None, [0.1], {"x": 0.1}],
         "loss": NAME,
         "learning_rate": POSITIVE,
+        "multi_strategy": NAME,
         "max_iter": COUNT,
         "bandwidth_decay": [0.0, 1.5, None],
         "l2_regularization": NOT_NEGATIVE,
@@ -400,15 +402,30 @@ SPECS += both(
         ("bandwidth_decay", "measurement_error"),
     ),
     classifier={
-        "unseen": {"loss": "there is only one"},
+        "unseen": {"loss": "there is only one", "multi_strategy": "two classes: tests/kernel/rounds/test_vectors.py"},
         "further": {"scoring": ["neg_log_loss"]},
         "refused": (("scoring", "class_weight"),),
     },
     regressor={
-        "further": {"loss": ["poisson"], "quantile": [change([0.1, 0.5], loss="quantile")]},
-        "refused": (("growth", "loss"), ("loss", "quantile"), ("monotonic_cst", "quantile")),
+        "further": {
+            "loss": ["poisson"],
+            "quantile": [change([0.1, 0.5], loss="quantile")],
+            "scoring": [Change("neg_mean_squared_error", STOPPING)],
+        },
+        "refused": (
+            ("multi_strategy", "scoring"),
+            ("quantile", "scoring"),
+            ("growth", "loss"),
+            ("loss", "quantile"),
+            ("monotonic_cst", "multi_strategy"),
+            ("monotonic_cst", "quantile"),
+        ),
         "wrong": {"quantile": [0.5, 0.0, 1.0, "x"]},
-        "changes": {"loss": "absolute_error", "quantile": change(0.9, loss="quantile", quantile=0.5)},
+        "changes": {
+            "loss": "absolute_error",
+            "quantile": change(0.9, loss="quantile", quantile=0.5),
+            "multi_strategy": change("multi_output_tree", loss="quantile", quantile=[0.2, 0.8]),
+        },
     },
 )
 

@@ -272,3 +272,13 @@ def direct_sums(codes, rows, shares, sums, n_bins):
         for j in range(codes.shape[1]):
             table[j, codes[row, j], :3] += share * sums[row]
     return table
+
+
+def vector_values(shares, gradient, hessian, l2):
+    """Second-order steps of every raw score in every leaf, (n_leaves, n_scores); shares : (n_leaves, n)"""
+    return np.array([-(part @ gradient) / (part @ hessian + l2) for part in shares])
+
+
+def along(gradient, hessian, direction):
+    """Second and first derivative of each row along a direction, from those by all scores."""
+    return np.column_stack([hessian @ direction**2, gradient @ direction])

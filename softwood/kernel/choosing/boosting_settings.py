@@ -35,7 +35,8 @@ __all__ = [
 
 # comparisons/boosting says which data sets these were chosen on.
 # Trials: the learning rate, the largest number of rounds, and rounds without a smaller loss that end a trial.
-FAST_RATE, FAST_ROUNDS, FAST_PATIENCE = 0.4, 20, 3
+# With one tree for all raw scores, the learning rate is larger.
+FAST_RATE, FAST_RATE_OF_VECTORS, FAST_ROUNDS, FAST_PATIENCE = 0.4, 0.6, 20, 3
 # Whether the loss has stalled is checked after every few rounds, because the loss may pause.
 RUN_AT_ONCE = 5
 # The largest number of rounds with a learning rate of 0.1. The run that counts the rounds ends after PATIENCE rounds in
@@ -244,11 +245,11 @@ class Search:
         steps : where each trial is reported
         """
         parts = self._parts(TRIAL_ROWS)
-        rounds = min(n_rounds, FAST_ROUNDS)
+        rounds = min(n_rounds, FAST_ROUNDS * self._rules.pace)
         rate = min(self._rules.learning_rate * n_rounds / rounds, self._fast_rate)
         best = choices.first
         for (stage, vary), step in zip(choices.trials, steps, strict=False):
-            trial = self._run(stage, vary(best), parts, rate, rounds, FAST_PATIENCE)
+            trial = self._run(stage, vary(best), parts, rate, rounds, FAST_PATIENCE * self._rules.pace)
             best = self.best.setting
             shown = {name: value for name, value in trial.as_dict().items() if name in _SHOWN and value is not None}
             step.end(None, **shown, validation_loss=trial.loss)
@@ -258,13 +259,13 @@ class Search:
         """The best number of rounds for all rows, with the learning rate of the model."""
         rate, parts = self._rules.learning_rate, self._parts(None)
         is_known = self.trials and self._n_groups <= FOLD_ROWS and self._rules.score is None
-        if is_known and self.best.n_rounds < FAST_ROUNDS - FAST_PATIENCE:
+        if is_known and self.best.n_rounds < (FAST_ROUNDS - FAST_PATIENCE) * self._rules.pace:
             trial = self.best
         else:
             most = max(1, round(self._rules.n_rounds * rate / self._fast_rate))
             if not is_known:
                 self._leaders = []
-            trial = self._run("rounds", setting, parts, self._fast_rate, most, PATIENCE)
+            trial = self._run("rounds", setting, parts, self._fast_rate, most, PATIENCE * self._rules.pace)
         training_mass = sum(part.train.weights.sum() for part in parts) / len(parts)
         more = trial.learning_rate / rate * self._data.weights.sum() / training_mass
         return max(1, round(trial.n_rounds * more))
@@ -276,7 +277,7 @@ class Search:
 
     @property
     def _fast_rate(self) -> float:
-        return max(self._rules.learning_rate, FAST_RATE)
+        return max(self._rules.learning_rate, FAST_RATE_OF_VECTORS if self._rules.one_tree else FAST_RATE)
 
     def _run(
         self, stage: str, setting: Setting, parts: list[_Part], rate: float, n_rounds: int, patience: int

@@ -14,7 +14,7 @@ __all__ = ["boosted_forest", "boosted_tree"]
 
 
 def boosted_tree(tree: NewtonTree) -> SoftTree:
-    """The tree as a `SoftTree` with one output."""
+    """The tree as a `SoftTree`, with an output for each of its values."""
     return SoftTree.from_nodes(**_columns([tree]), n_features=len(tree.widths))
 
 
@@ -44,6 +44,8 @@ def _columns(trees: list[NewtonTree]) -> dict[str, np.ndarray]:
     h, g, w = nodes["h"], nodes["g"], nodes["w"]
     # In sums of whole numbers, hessians that are much smaller than those of other rows are rounded to 0.
     gained = np.divide(g * g, h, out=np.zeros_like(h), where=h > 0) / w
+    if trees[0].gained is not None:
+        gained = np.concatenate([tree.gained for tree in trees if tree.gained is not None]) / w
     most = np.repeat(np.maximum.reduceat(gained, starts), sizes)
     sets: dict[str, np.ndarray] = {}
     if trees[0].subsets is not None:
@@ -60,7 +62,7 @@ def _columns(trees: list[NewtonTree]) -> dict[str, np.ndarray]:
         "threshold": nodes["threshold"],
         "missing_left": np.where(is_inner, nodes["missing_left"], 0.5),
         "width": np.where(is_inner, width, 0.0),
-        "value": nodes["value"],
+        "value": np.concatenate([tree.values for tree in trees]),
         "mass": w,
         "impurity": most - gained,
     }

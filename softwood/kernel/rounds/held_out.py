@@ -34,10 +34,13 @@ class HeldOutRows:
         self._make_room(63, 8)
 
     def add(self, tree: NewtonTree, raw: np.ndarray, column: int) -> None:
-        """Add the tree's predictions to a column of the raw scores (n, n_scores), stored by column, of the rows."""
+        """Add the tree's predictions to raw scores (n, n_scores) of the rows, from this column on.
+
+        They are stored by column if the tree has one value.
+        """
         nodes = tree.nodes
         depth = int(nodes["depth"].max())
-        if len(nodes) > len(self._value) or depth >= self._n_frames:
+        if len(nodes) > len(self._trees.gates) or depth >= self._n_frames:
             self._make_room(2 * len(nodes), 2 * depth)
         trees = self._trees
         is_wide = tree.widths.max(initial=0.0) > _LARGEST_WIDTH
@@ -48,9 +51,10 @@ class HeldOutRows:
             compiled = self._compiled
         loop.set_gates(
             nodes, tree.widths, self._n_categories, trees.gates, trees.missing_left, trees.thresholds, trees.widths,
-            self._value,
         )  # fmt: skip
-        loop.read_rows(self._matrix, self._block, compiled, self._lists, self._value, raw[:, column : column + 1])
+        values = np.ascontiguousarray(tree.values)
+        part = raw[:, column : column + values.shape[1]]
+        loop.read_rows(self._matrix, self._block, compiled, self._lists, values, part)
 
     def _make_room(self, n_nodes: int, height: int) -> None:
         """Room for trees of up to this many nodes and levels of gates."""
@@ -60,7 +64,6 @@ class HeldOutRows:
             np.zeros(n_nodes, GATE), missing_left, thresholds, widths, box.edges, box.cdfs, True,
             np.zeros((1, 0), np.uint32),
         )  # fmt: skip
-        self._value = np.zeros((n_nodes, 1))
         self._compiled = loop.KernelTrees(*self._trees)
         lists = kernel_lists(self._block, height, self._matrix.shape[1])
         self._n_frames, self._lists = len(lists.frames), loop.Lists(*lists)

@@ -40,10 +40,13 @@ def refit_leaves(
     directions: np.ndarray | None,
 ) -> None:
     """Set the leaf values to those that minimise the loss within the monotonic constraints."""
+    values = tree.values
     for leaf in range(len(tree.leaves)):
         rows, shares = tree.members(leaf)
-        value = loss.leaf_value(y[rows] - raw[rows, score], weights[rows] * shares, score)
-        tree.nodes["value"][tree.leaves["line"][leaf]] = value
+        for column in range(values.shape[1]):
+            at = score + column
+            value = loss.leaf_value(y[rows] - raw[rows, at], weights[rows] * shares, at)
+            values[tree.leaves["line"][leaf], column] = value
     if directions is not None:
         _keep_directions(tree.nodes, directions)
 

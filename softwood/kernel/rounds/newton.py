@@ -80,6 +80,8 @@ class NewtonTree:
     leaves : (n_leaves,) of the type `softwood.kernel.rounds.loops.boost_search.LEAF`
     rows, shares : the rows of the leaves, one after the other, and memberships
     subsets : (n_nodes, n_words) sets of categories; None if no column has any
+    vectors : (n_nodes, n_scores) values of a tree for all raw scores; None: those in `nodes`, for one
+    gained : (n_nodes,) twice the decrease of the loss by these values, without l2; None: by those in `nodes`
     """
 
     nodes: np.ndarray
@@ -88,18 +90,28 @@ class NewtonTree:
     rows: np.ndarray
     shares: np.ndarray | None
     subsets: np.ndarray | None = None
+    vectors: np.ndarray | None = None
+    gained: np.ndarray | None = None
+
+    @property
+    def values(self) -> np.ndarray:
+        """Values of the nodes, (n_nodes, n_values); writing to it changes the tree."""
+        return self.nodes["value"][:, None] if self.vectors is None else self.vectors
 
     def add_to(self, raw: np.ndarray, column: int, threads: Threads | None = None) -> None:
-        """Add the tree's values to the raw scores (n, n_scores), stored by column, of the rows it was grown on.
+        """Add the tree's values to raw scores (n, n_scores) of the rows it was grown on, from this column on.
 
-        The rows must have been given in ascending order.
+        The scores are stored by column if the tree has one value. The rows must have been given in ascending order.
         """
-        scores = raw[:, column]
+        scores = raw[:, column] if self.vectors is None else raw
         n_parts = 1 if threads is None or len(scores) < WORTH_DIVIDING else 2 * threads.n_threads
 
         def add(part: int, _: int) -> None:
             first, last = (len(scores) * end // n_parts for end in (part, part + 1))
-            loop.add_leaf_values(self.leaves, self.rows, self.shares, self.nodes, first, last, scores)
+            if self.vectors is None:
+                loop.add_leaf_values(self.leaves, self.rows, self.shares, self.nodes, first, last, scores)
+            else:
+                loop.add_leaf_vectors(self.leaves, self.rows, self.shares, self.vectors, first, last, scores)
 
         if threads is None or n_parts == 1:
             add(0, 0)

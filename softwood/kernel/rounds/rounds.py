@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+import softwood.compiled.boosting as loop
 from softwood.core.losses import Loss
 from softwood.core.steps import Best, Steps
 from softwood.core.threads import Threads
@@ -20,6 +21,7 @@ from softwood.kernel.rounds.finishing import boosted_tree
 from softwood.kernel.rounds.held_out import HeldOutRows
 from softwood.kernel.rounds.leaves import refit_leaves, take_step
 from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, NewtonTree
+from softwood.kernel.rounds.vectors import draw_direction, with_vectors
 from softwood.trees.tree import SoftTree
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ __all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "TreePrediction
 
 # Scores whose gradients or losses are computed at once: few enough for the cache.
 _BLOCK = 1 << 16
+# So many rounds with one tree for all raw scores are compared with one round with a tree for each.
+PACE = 3
 # Bytes of the histograms of all growers: with many features, fewer trees are grown at once.
 _MOST_BYTES = 1 << 30
 # In place of the rows of a tree that is kept without them.
@@ -87,9 +91,9 @@ class TreePrediction:
         return replace(self, kernels=replace(self.kernels, widths=widths)) if self.is_as_wide else self
 
     def predict(self, tree: SoftTree, rows: BoostingData) -> np.ndarray:
-        """Predictions of a tree for the rows, (n,)."""
+        """Predictions of a tree for the rows, (n, n_values)."""
         cells = None if self.kernels.is_crisp else self.kernels.cells(rows.errors, rows.matrix)
-        return self.kernels.of(tree, self.errors).predict(rows.matrix, widths=cells)[:, 0]
+        return self.kernels.of(tree, self.errors).predict(rows.matrix, widths=cells)
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,7 @@ class BoostingRules:
     by_code : whether columns of categories are split by thresholds of the categories' numbers, rather than by sets
     decay : factor on the bandwidth after each round
     subsample : fraction of the rows for each round;  n_features : number of features drawn for each tree
+    one_tree : whether a round has one tree for all raw scores, with a vector of values in every leaf
     n_iter_no_change, tol : stop after this many rounds in a row in which the validation loss falls by no more than
         `tol`; None: never
     score : function of validation rows and their raw scores, larger is better, that replaces the loss of these rows
@@ -115,11 +120,17 @@ class BoostingRules:
     decay: float = 1.0
     subsample: float = 1.0
     n_features: int | None = None
+    one_tree: bool = False
     n_iter_no_change: int | None = None
     tol: float = 0.0
     score: Callable[[BoostingData, np.ndarray], float] | None = None
     prediction: TreePrediction | None = None
     n_models: int = 1
+
+    @property
+    def pace(self) -> int:
+        """How many times the rounds of a model with a tree for each raw score are needed."""
+        return PACE if self.one_tree else 1
 
     def at(self, widths: np.ndarray) -> BoostingRules:
         """The rules of trees that are grown with these half-widths (p,)."""
@@ -133,7 +144,7 @@ class Boosted:
     Attributes
     ----------
     base : (n_scores,) start value
-    trees, output : the trees in their order, and the raw score that each adds to
+    trees, output : the trees in their order, and the first raw score that each adds to
     n_models : number of models whose mean is the result; the trees of a round are side by side
     train_losses, validation_losses : loss, or negative score, before the first round and after each round; empty if
         there are no such rows
@@ -147,9 +158,14 @@ class Boosted:
     validation_losses: list[float] = field(default_factory=list)
 
     @property
+    def per_round(self) -> int:
+        """Number of trees of a round, in all models."""
+        return self.n_models * (1 if self.trees and self.trees[0].vectors is not None else len(self.base))
+
+    @property
     def n_rounds(self) -> int:
         """Number of complete rounds."""
-        return len(self.trees) // (len(self.base) * self.n_models)
+        return len(self.trees) // self.per_round
 
     @property
     def best_round(self) -> int:
@@ -211,10 +227,12 @@ class Rounds:
         self.data, self.bins, self.loss, self.rules, self.result = data, bins, loss, rules, result
         self.widths, self.seed, self.threads, self.validation = widths, seed, threads, validation
         n, n_scores = len(data.matrix), loss.n_scores
-        self.raw = _tile(result.base, n)
-        self.updated = self.raw if n_scores == 1 else self.raw.copy(order="F")
-        self.raw_validation = None if validation is None else _tile(result.base, len(validation.matrix))
-        self.gradient, self.hessian = (np.empty((n, n_scores), order="F") for _ in range(2))
+        order: Literal["C", "F"] = "C" if rules.one_tree else "F"  # a tree adds to rows, or to one column
+        self.n_trees = 1 if rules.one_tree else n_scores
+        self.raw = _tile(result.base, n, order)
+        self.updated = self.raw if self.n_trees == 1 else self.raw.copy(order)
+        self.raw_validation = None if validation is None else _tile(result.base, len(validation.matrix), order)
+        self.gradient, self.hessian = (np.empty((n, n_scores), order=order) for _ in range(2))
         self.all_features = np.arange(data.matrix.shape[1])
         self.growers: list[NewtonGrower] = []
         self.kernels: Boxes | None = None
@@ -249,7 +267,7 @@ class Rounds:
     def _prepare(self) -> None:
         """Allocate what each thread needs to grow trees."""
         n, validation, rules = len(self.data.matrix), self.validation, self.rules
-        self.growers = _growers(self.bins, rules.limits, self.loss.n_scores, self.threads)
+        self.growers = _growers(self.bins, rules.limits, self.n_trees, self.threads)
         self.rows_sums = [np.empty((n, 3)) for _ in self.growers]
         for rows_sums in self.rows_sums:
             rows_sums[:, 2] = self.data.weights
@@ -277,38 +295,38 @@ class Rounds:
         return self.record(self.raw, self.raw_validation)
 
     def grow(self) -> None:
-        """Add a tree for each raw score, all of them from the same scores."""
+        """Add the trees of a round, all of them from the same raw scores."""
         if not self.growers:
             self._prepare()
-        n_scores, rules, number = self.loss.n_scores, self.rules, self.result.n_rounds
+        n_trees, rules, number = self.n_trees, self.rules, self.result.n_rounds
         rows, features = self._draw(number)
         if self.kernels is None or rules.decay != 1.0:
             self.kernels = Boxes.of(self.bins, self.widths * rules.decay**number, self.reach)
         kernels = self.kernels
-        self._set_gradients()
-        trees: list[NewtonTree | None] = [None] * n_scores
+        self._set_gradients(number)
+        trees: list[NewtonTree | None] = [None] * n_trees
 
         def add(score: int, worker: int) -> None:
             trees[score] = self._add_tree(score, worker, rows, features[score], kernels)
 
         if len(self.growers) == 1:
-            for score in range(n_scores):
+            for score in range(n_trees):
                 add(score, 0)
         else:
-            self.threads.run(add, n_scores)
-        if n_scores > 1:
+            self.threads.run(add, n_trees)
+        if n_trees > 1:
             self.raw[:] = self.updated
         self.result.trees += [tree for tree in trees if tree is not None]
-        self.result.output += range(n_scores)
+        self.result.output += range(n_trees)
 
     def _draw(self, number: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
         """Rows of a round, None for all, and features of each of its trees."""
-        p, n_scores, rules = self.data.matrix.shape[1], self.loss.n_scores, self.rules
+        p, n_trees, rules = self.data.matrix.shape[1], self.n_trees, self.rules
         if rules.subsample >= 1.0 and (rules.n_features is None or rules.n_features >= p):
-            return None, [self.all_features] * n_scores  # making a generator takes as long as a small tree
+            return None, [self.all_features] * n_trees  # making a generator takes as long as a small tree
         rng = np.random.default_rng([self.seed, number])
         rows = _draw_rows(self.data.group, rules.subsample, rng)
-        return rows, [_draw_features(p, rules.n_features, rng) for _ in range(n_scores)]
+        return rows, [_draw_features(p, rules.n_features, rng) for _ in range(n_trees)]
 
     def _in_blocks(self, n: int, work: Callable[[slice], None]) -> None:
         """Call `work` for blocks of `n` rows, in threads.
@@ -319,13 +337,16 @@ class Rounds:
         size = max(1, _BLOCK // self.loss.n_scores)
         self.threads.run(lambda block, _: work(slice(block * size, (block + 1) * size)), -(-n // size))
 
-    def _set_gradients(self) -> None:
-        data = self.data
+    def _set_gradients(self, number: int) -> None:
+        data, one_tree = self.data, self.rules.one_tree
+        direction = draw_direction(self.loss.n_scores, self.seed, number) if one_tree else None
 
         def fill(part: slice) -> None:
             gradient, hessian = self.gradient[part], self.hessian[part]
             self.loss.gradients(data.y[part], self.raw[part], data.weights[part], gradient, hessian)
-            if self.loss.n_scores == 1:
+            if one_tree:
+                loop.project_rows(gradient, hessian, direction, self.rows_sums[0][part])
+            elif self.loss.n_scores == 1:
                 self.rows_sums[0][part, 0], self.rows_sums[0][part, 1] = hessian[:, 0], gradient[:, 0]
 
         self._in_blocks(len(data.y), fill)
@@ -346,16 +367,19 @@ class Rounds:
     def _add_tree(
         self, score: int, worker: int, rows: np.ndarray | None, features: np.ndarray, kernels: Boxes
     ) -> NewtonTree:
-        """Grow the tree of a raw score, and add it to the scores; returns it without its rows."""
+        """Grow the tree of a raw score, or of all, and add it to the scores; returns it without its rows."""
         loss, rules, data, rows_sums = self.loss, self.rules, self.data, self.rows_sums[worker]
-        if loss.n_scores > 1:
+        if loss.n_scores > 1 and not rules.one_tree:
             rows_sums[:, 0], rows_sums[:, 1] = self.hessian[:, score], self.gradient[:, score]
         tree = self.growers[worker].grow(rows_sums, rows, features, kernels)
+        if rules.one_tree:
+            tree = with_vectors(tree, self.gradient, self.hessian, rules.limits.l2, self.threads)
+        columns = slice(score, score + tree.values.shape[1])
         if not loss.has_exact_leaves:
             refit_leaves(tree, loss, data.y, data.weights, self.raw, score, rules.limits.directions)
-        take_step(tree.nodes["value"], loss.max_step, rules.learning_rate, self.result.n_rounds)
+        take_step(tree.values, loss.max_step, rules.learning_rate, self.result.n_rounds)
         if rules.prediction is not None:
-            self.updated[:, score] += rules.prediction.predict(boosted_tree(tree), data)
+            self.updated[:, columns] += rules.prediction.predict(boosted_tree(tree), data)
         elif rows is None:
             tree.add_to(self.updated, score, self.growers[worker].threads)
         else:
@@ -365,20 +389,20 @@ class Rounds:
                 self.held_out[worker].add(tree, self.raw_validation, score)
             else:
                 predicted = rules.prediction.predict(boosted_tree(tree), self.validation)
-                self.raw_validation[:, score] += predicted
-        return NewtonTree(tree.nodes, tree.widths, _NONE, _NONE, None, tree.subsets)
+                self.raw_validation[:, columns] += predicted
+        return replace(tree, leaves=_NONE, rows=_NONE, shares=None)
 
 
-def _tile(base: np.ndarray, n: int) -> np.ndarray:
-    """The start value for each of `n` rows, by column: a tree adds to one of them."""
-    return np.array(np.broadcast_to(base, (n, len(base))), order="F")
+def _tile(base: np.ndarray, n: int, order: Literal["C", "F"]) -> np.ndarray:
+    """The start value for each of `n` rows."""
+    return np.array(np.broadcast_to(base, (n, len(base))), order=order)
 
 
-def _growers(bins: Bins, limits: NewtonLimits, n_scores: int, threads: Threads) -> list[NewtonGrower]:
+def _growers(bins: Bins, limits: NewtonLimits, n_trees: int, threads: Threads) -> list[NewtonGrower]:
     """A grower for each tree that is grown at the same time; one that uses all threads if these are few."""
     rows = BinnedRows.of(bins)
     first = NewtonGrower(rows, limits, threads)
-    n_growers = min(n_scores, threads.n_threads, max(1, _MOST_BYTES // first.space.tables.nbytes))
+    n_growers = min(n_trees, threads.n_threads, max(1, _MOST_BYTES // first.space.tables.nbytes))
     if n_growers == 1:
         return [first]
     return [NewtonGrower(rows, limits) for _ in range(n_growers)]

@@ -6,19 +6,18 @@ from softwood.trees.loops.predict import BY_SET, add_block
 from softwood.trees.loops.sets import is_category
 
 
-def set_gates(nodes, widths, n_categories, gates, missing_left, thresholds, half_widths, value):
-    """Fill in the gates of a tree of boxes, as `softwood.trees.tree.NodeArrays` has them, and its values.
+def set_gates(nodes, widths, n_categories, gates, missing_left, thresholds, half_widths):
+    """Fill in the gates of a tree of boxes, as `softwood.trees.tree.NodeArrays` has them.
 
     Parameters
     ----------
     nodes : (n_nodes,) of type `boost.NODE`;  widths : (p,) half-widths;  n_categories : see
         `Bins`
     gates, missing_left, thresholds, half_widths : of `softwood.trees.loops.predict.KernelTrees`, with room for these
-        nodes;  value : (capacity, 1)
+        nodes
     """
     for line in range(nodes.shape[0]):
         j = nodes[line]["feature"]
-        value[line, 0] = nodes[line]["value"]
         low, high, width = np.nan, np.nan, 0.0
         gates[line]["feature"], gates[line]["kernel"] = 0, 0
         if j >= 0:
@@ -42,7 +41,7 @@ def set_gates(nodes, widths, n_categories, gates, missing_left, thresholds, half
 
 
 def read_rows(points, block, trees, lists, value, out):
-    """Add the predictions of one tree to `out` (n, 1), for `block` rows at once."""
+    """Add the predictions of one tree to `out` (n, n_values), for `block` rows at once."""
     n = points.shape[0]
     for begin in range(0, n, block):
         add_block(points, begin, min(begin + block, n), 0, trees, lists, value, 0, out)

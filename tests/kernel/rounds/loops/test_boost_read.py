@@ -37,15 +37,15 @@ def test_rows_are_read_as_by_the_finished_tree(width, n_categories):
     box = KernelShapes.box()
     subsets = np.zeros((1, 0), np.uint32) if tree.subsets is None else tree.subsets
     trees = KernelTrees(np.zeros(n, GATE), np.zeros(n), np.zeros(n), np.zeros(n), box.edges, box.cdfs, True, subsets)
-    value, raw = np.zeros((n, 1)), np.ones((len(points), 2), order="F")
-    set_gates(tree.nodes, tree.widths, bins.n_categories, *trees[:4], value)
+    raw = np.ones((len(points), 2), order="F")
+    set_gates(tree.nodes, tree.widths, bins.n_categories, *trees[:4])
     finished = boosted_tree(tree)
     for name in ("low", "high", "kernel"):
         np.testing.assert_array_equal(trees.gates[name], finished._gates[name])
     is_inner = finished.children_left >= 0
     for name in ("feature", "left", "right"):
         np.testing.assert_array_equal(trees.gates[name][is_inner], finished._gates[name][is_inner])
-    read_rows(points, 64, trees, kernel_lists(64, finished.max_depth, 3), value, raw[:, 1:])
+    read_rows(points, 64, trees, kernel_lists(64, finished.max_depth, 3), tree.values.copy(), raw[:, 1:])
     np.testing.assert_array_equal(raw[:, 0], 1.0)
     np.testing.assert_allclose(raw[:, 1], 1.0 + finished.predict(points)[:, 0], rtol=1e-12)
 
