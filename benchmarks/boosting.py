@@ -101,6 +101,24 @@ def row_default(times: int) -> list[dict]:
     return [row(n) for n in (1_000, 20_000)]
 
 
+def row_shapes(times: int) -> list[dict]:
+    """Both at their defaults, on many classes and on many columns."""
+    from lightgbm import LGBMClassifier
+
+    def row(n: int, p: int, classes: int, target: float) -> dict:
+        X, y, X_test, y_test = blobs(n, p, classes)
+        model, peer = KernelBoostingClassifier(random_state=0, n_jobs=1), LGBMClassifier(n_jobs=1, verbose=-1)
+        ours, theirs = compare(lambda: model.fit(X, y), lambda: peer.fit(X, y), times)
+        return {
+            "work": f"default, {n} × {p}, {classes} classes, 1 thread; peer: LightGBM's default",
+            "ours": ours, "peer": theirs, "target": target,
+            "accuracy": (model.score(X_test, y_test), peer.score(X_test, y_test)),
+            "log loss": tuple(log_loss(y_test, each.predict_proba(X_test)) for each in (model, peer)),
+        }  # fmt: skip
+
+    return [row(5_000, 20, 50, 4.0), row(400, 1_000, 2, 5.0)]
+
+
 AT_ONCE = """
 import sys, time
 sys.path.insert(0, {folder!r})
@@ -155,7 +173,7 @@ def row_at_once(times: int) -> list[dict]:
 
 ROWS: dict[str, Callable[[int], list[dict]]] = {
     "two_classes": row_two_classes, "large": row_large, "large_soft": row_large_soft,
-    "classes": row_classes, "letter": row_letter, "default": row_default, "at_once": row_at_once,
+    "classes": row_classes, "letter": row_letter, "default": row_default, "shapes": row_shapes, "at_once": row_at_once,
 }  # fmt: skip
 
 

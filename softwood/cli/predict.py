@@ -24,6 +24,13 @@ def add(commands: Any) -> None:
     add_model(parser)
     add_data(parser)
     add_output(parser, f"file to write, which ends in {', '.join(SUFFIXES)} (default: CSV on standard output)")
+    parser.add_argument(
+        "--coverage",
+        type=float,
+        metavar="P",
+        help="add intervals, or sets of classes, that contain the truth with this probability; the model must be "
+        "calibrated, as forests are",
+    )
     add_general(parser)
     parser.set_defaults(run=run)
 
@@ -47,8 +54,9 @@ def run(chosen: argparse.Namespace) -> int:
         "import pandas as pd, softwood",
         f"model = softwood.load({str(chosen.model)!r})",
         f"model.predict({in_pandas(chosen.data, read)})",
+        *([] if chosen.coverage is None else [_more(model, in_pandas(chosen.data, read), chosen.coverage)]),
     )
-    table = _predicted(model, X)
+    table = _predicted(model, X, chosen.coverage)
     if chosen.json:
         print_json(table.to_dicts())
     elif chosen.output is None:
@@ -58,7 +66,14 @@ def run(chosen: argparse.Namespace) -> int:
     return 0
 
 
-def _predicted(model: Any, X: Any) -> Any:
+def _more(model: Any, rows: str, coverage: float) -> str:
+    """The call for intervals or sets."""
+    return (
+        f"model.{'predict_set' if hasattr(model, 'predict_set') else 'predict_interval'}({rows}, coverage={coverage:g})"
+    )
+
+
+def _predicted(model: Any, X: Any, coverage: float | None) -> Any:
     import numpy as np
     from sklearn.base import is_classifier
 
@@ -68,11 +83,21 @@ def _predicted(model: Any, X: Any) -> Any:
         shares = model.predict_proba(X)
         columns = {"prediction": model.classes_[shares.argmax(axis=1)]}
         columns |= {f"probability {label}": shares[:, k] for k, label in enumerate(model.classes_.tolist())}
+        if coverage is not None:
+            sets = model.predict_set(X, coverage)
+            columns |= {f"in set {label}": sets[:, k] for k, label in enumerate(model.classes_.tolist())}
         return Frame(columns)
     found = np.asarray(model.predict(X))
-    if found.ndim == 1:
-        return Frame({"prediction": found})
-    return Frame({f"prediction {k}": found[:, k] for k in range(found.shape[1])})
+    columns = {"prediction": found}
+    if found.ndim > 1:
+        columns = {f"prediction {k}": found[:, k] for k in range(found.shape[1])}
+    if coverage is not None:
+        ends = np.asarray(model.predict_interval(X, coverage)).reshape(len(found), 2, -1)
+        marks = [""] if ends.shape[2] == 1 else [f" {k}" for k in range(ends.shape[2])]
+        columns |= {
+            f"{end}{mark}": ends[:, i, k] for k, mark in enumerate(marks) for i, end in enumerate(("lower", "upper"))
+        }
+    return Frame(columns)
 
 
 def _csv(table: Any) -> str:

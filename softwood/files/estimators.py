@@ -28,6 +28,7 @@ from softwood.stream.growing.tree import GrowingTree
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 from softwood.uncertainty.calibration import Calibration
+from softwood.uncertainty.leaves import LeafTargets
 from softwood.uncertainty.spread import Spread
 
 __all__ = ["build_estimator", "check_labels", "checked_parameters", "estimator_state"]
@@ -52,6 +53,7 @@ _NEEDED: dict[str, Any] = {
     "columns_": Columns,
     "forest_": SoftForest,
     "growth_": GrowingTree | GrowingForest,
+    "leaf_targets_": LeafTargets,
     "n_features_in_": int,
     "n_iter_": int,
     "n_outputs_": int,
@@ -149,6 +151,9 @@ def _check_together(is_class: bool, fitted: dict[str, Any]) -> None:
         if finished.n_features != n_encoded or n_outputs not in (None, finished.n_outputs):
             raise InvalidFileError(f"{name} does not fit the columns or the outputs")
         n_outputs = finished.n_outputs
+    kept = fitted.get("leaf_targets_")
+    if kept is not None and len(kept.indptr) - 1 != _n_nodes(fitted):
+        raise InvalidFileError("leaf_targets_ does not fit the trees")
     loss = fitted.get("_loss_")
     if loss is not None:
         if loss.n_scores != n_outputs:
@@ -162,6 +167,11 @@ def _check_together(is_class: bool, fitted: dict[str, Any]) -> None:
     masses = require_array("_class_mass", fitted.get("_class_mass", np.zeros(n_expected)), np.float64, (n_expected,))
     if not is_within(masses, 0.0, np.finfo(float).max):
         raise InvalidFileError("_class_mass must be finite numbers of at least 0")
+
+
+def _n_nodes(fitted: dict[str, Any]) -> int:
+    """Number of nodes whose targets are kept: of the tree, without a trend beside it, or of the forest."""
+    return len((fitted["tree_"] if "tree_" in fitted else fitted["forest_"]).children_left)
 
 
 def check_labels(name: str, labels: Any) -> None:

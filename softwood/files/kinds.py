@@ -96,6 +96,7 @@ _RECORDS = [
     Kind("errors", "softwood.uncertainty.calibration", "ErrorCalibration"),
     Kind("shares", "softwood.uncertainty.calibration", "ShareCalibration"),
     Kind("spread", "softwood.uncertainty.spread", "Spread"),
+    Kind("leaf targets", "softwood.uncertainty.leaves", "LeafTargets"),
     Kind("groups", "softwood.uncertainty.groups", "Groups"),
     *(
         Kind(f"loss.{name}", "softwood.core.losses", name, records.loss_state, records.build_loss)

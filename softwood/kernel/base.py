@@ -13,8 +13,9 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.model_selection import BaseCrossValidator, check_cv
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
-from softwood.base import BatchEstimator, ClassifierBase, Fit, RegressorBase, as_counts
+from softwood.base import BatchEstimator, ClassifierBase, Fit, RegressorBase, as_counts, read_weights, rows_with_weight
 from softwood.core.compatibility import with_callbacks
 from softwood.core.estimators import estimator
 from softwood.core.parameters import check_choice, check_integer, check_n_jobs, check_number, parameter_error
@@ -34,6 +35,8 @@ from softwood.kernel.parts.sources import LocalSource, RawRows, Source
 from softwood.kernel.parts.survey import Survey, survey
 from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.rows import TreeRows, TreeRowsInMemory
+from softwood.uncertainty.distribution import Distribution
+from softwood.uncertainty.leaves import LeafTargets
 
 __all__ = ["KernelModel", "SearchedKernelClassifier", "SearchedKernelModel", "SearchedKernelRegressor"]
 
@@ -506,6 +509,52 @@ class SearchedKernelClassifier(ClassifierBase):
 
 class SearchedKernelRegressor(RegressorBase):
     """Predictions of kernel trees and forests for real targets."""
+
+    leaf_targets_: LeafTargets
+
+    def keep_targets(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Keep the targets of the training rows in the leaves, for `predict_distribution` and `predict_quantiles`.
+
+        A row is divided among the leaves as in a prediction. So the memberships of a new row are weights of the
+        training rows, as in quantile regression forests. Memory grows with the memberships of the training rows, and of
+        more than 1 000 different targets, means of 1 000 parts are kept.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_rows, n_features_in)
+            The training rows.
+        y : array-like of shape (n_rows,)
+            Their targets.
+        sample_weight : array-like of shape (n_rows,) or None, default=None
+            Weights of the rows. A weight of 2 has the same effect as repeating the row.
+
+        Returns
+        -------
+        estimator
+            The estimator itself.
+        """
+        _ = self._finished
+        if not self._is_flat_:
+            raise ValueError(f"keep_targets needs a model of one target. This {type(self).__name__} has several.")
+        X, y, sample_weight, _ = rows_with_weight(X, y, sample_weight)
+        matrix, widths = self._read_points(X)
+        check_consistent_length(matrix, y)
+        targets = column_or_1d(check_array(y, dtype=np.float64, ensure_2d=False, input_name="y"), warn=True)
+        weights = read_weights(sample_weight, len(matrix))
+        kept = targets - self._beside_trees(matrix, widths)
+        self.leaf_targets_ = LeafTargets.of(self._read_trees, matrix, widths, kept, weights)
+        return self
+
+    def _beside_trees(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
+        """What a trend adds to the trees, (n,)."""
+        if self._read_trees is self._finished:
+            return np.zeros(len(matrix))
+        whole, tree = (part.predict(matrix, widths=widths) for part in (self._finished, self._read_trees))
+        return (whole - tree)[:, 0]
+
+    def _leaf_distribution(self, X: Any, **conditions: Any) -> Distribution:
+        matrix, widths = self._read_points(X, **conditions)
+        return self.leaf_targets_.distribution(self._read_trees, matrix, widths, self._beside_trees(matrix, widths))
 
     def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
         """Predicted targets; those of a forest are the means over its trees.

@@ -2,6 +2,7 @@
 
 from softwood.plots.boosting import plot_loss, plot_search
 from softwood.plots.contributions import plot_gate_contributions
+from softwood.plots.coverage import plot_coverage
 from softwood.plots.error_budget import plot_error_budget
 from softwood.plots.importances import plot_importances
 from softwood.plots.leaves import plot_leaf_distribution
@@ -12,6 +13,7 @@ from softwood.plots.surface import plot_surface
 from softwood.plots.tree import plot_tree
 
 __all__ = [
+    "plot_coverage",
     "plot_error_budget",
     "plot_gate_contributions",
     "plot_growth",

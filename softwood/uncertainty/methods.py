@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_array, check_consistent_length
 
-from softwood.core.parameters import check_integer
+from softwood.core.parameters import check_choice, check_integer
 from softwood.core.tables import take_rows
 from softwood.core.targets import read_classes
 from softwood.core.weights import as_counts, read_weights, rows_with_weight
@@ -197,7 +197,7 @@ class CalibratedRegressor(CalibratedModel):
         ends = calibration.ends(matrix, predictions, coverage, members, sources)
         return ends[:, :, 0] if self._is_one_target else ends
 
-    def predict_quantiles(self, X: Any, quantiles: Any, **conditions: Any) -> np.ndarray:
+    def predict_quantiles(self, X: Any, quantiles: Any, *, source: str = "auto", **conditions: Any) -> np.ndarray:
         """Quantiles of the target of each row, in rising order if the levels are.
 
         Parameters
@@ -206,6 +206,10 @@ class CalibratedRegressor(CalibratedModel):
             The rows to predict.
         quantiles : float or array-like of shape (n_quantiles,)
             Levels of the quantiles, from 0 to 1.
+        source : {"auto", "errors", "leaves"}, default="auto"
+            "errors": the prediction plus the errors on rows that the model did not learn from, times the local spread.
+            "leaves": the targets that `keep_targets` has kept, with the memberships of the row as weights. "auto" is
+            "errors" if the model is calibrated, else "leaves" if targets are kept.
         **conditions : dict
             Further arguments of `predict`, such as `measurement_error` of kernel models.
 
@@ -214,7 +218,10 @@ class CalibratedRegressor(CalibratedModel):
         ndarray of shape (n_rows,) or (n_rows, n_quantiles)
             Quantiles.
         """
-        levels, calibration = check_levels(quantiles), self._calibration()
+        levels = check_levels(quantiles)
+        if self._uses_leaves(source):
+            return self._leaf_distribution(X, **conditions).quantile(quantiles)
+        calibration = self._calibration()
         self._check_one_target("predict_quantiles")
         matrix, predictions = self._point(X, **conditions)
         order = np.argsort(levels, kind="stable")
@@ -224,13 +231,17 @@ class CalibratedRegressor(CalibratedModel):
         out[:, order] = found
         return out if np.ndim(quantiles) else out[:, 0]
 
-    def predict_distribution(self, X: Any, **conditions: Any) -> Distribution:
+    def predict_distribution(self, X: Any, *, source: str = "auto", **conditions: Any) -> Distribution:
         """Distribution of the target of each row.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_rows, n_features_in)
             The rows to predict.
+        source : {"auto", "errors", "leaves"}, default="auto"
+            "errors": the prediction plus the errors on rows that the model did not learn from, times the local spread.
+            "leaves": the targets that `keep_targets` has kept, with the memberships of the row as weights. "auto" is
+            "errors" if the model is calibrated, else "leaves" if targets are kept.
         **conditions : dict
             Further arguments of `predict`, such as `measurement_error` of kernel models.
 
@@ -239,9 +250,26 @@ class CalibratedRegressor(CalibratedModel):
         Distribution
             With the means, quantiles, distribution functions and scores of all rows.
         """
+        if self._uses_leaves(source):
+            return self._leaf_distribution(X, **conditions)
         calibration = self._calibration()
         self._check_one_target("predict_distribution")
         return calibration.distribution(*self._point(X, **conditions), self._quantiles())
+
+    def _uses_leaves(self, source: str) -> bool:
+        """Whether a distribution is that of the targets in the leaves."""
+        check_choice(self, "source", source, ("auto", "errors", "leaves"))
+        has_leaves = hasattr(self, "leaf_targets_")
+        if source == "leaves" and not has_leaves:
+            raise NotFittedError(
+                f"This {type(self).__name__} has kept no targets. Call keep_targets(X, y) with the training rows of a "
+                "kernel tree or forest."
+            )
+        return source == "leaves" or (source == "auto" and has_leaves and not hasattr(self, "calibration_"))
+
+    def _leaf_distribution(self, X: Any, **conditions: Any) -> Distribution:
+        """Distributions from the targets in the leaves."""
+        raise NotImplementedError
 
     def _point(self, X: Any, **conditions: Any) -> tuple[np.ndarray, np.ndarray]:
         """Encoded rows, and their predictions (n, n_outputs)."""

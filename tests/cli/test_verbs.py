@@ -264,6 +264,14 @@ def test_predictions_are_those_of_python(run, folder, capsys):
     assert list(lines[0]) == ["prediction"]
 
 
+def test_intervals_and_sets(run):
+    lines = read_json(run("predict", "amount.softwood", "table.csv", "--coverage", "0.8", "--json"))
+    assert list(lines[0]) == ["prediction", "lower", "upper"]
+    assert all(line["lower"] < line["upper"] for line in lines)
+    error = run("predict", "kind.softwood", "table.csv", "--coverage", "0.8", status=1)
+    assert "Call calibrate(X, y)" in error  # a tree has no rows out of the bag
+
+
 def test_standard_input(folder):
     for command, words in (("describe", []), ("predict", ["kind.softwood"])):
         run = subprocess.run(

@@ -6,6 +6,7 @@ import pytest
 from sklearn.base import clone
 
 import softwood
+import softwood.plots
 from softwood import Gate, SoftTree
 from softwood.kernel.data.category_statistics import (
     N_FOLDS,
@@ -164,3 +165,5 @@ def test_boosting_tries_the_order_of_the_categories():
     assert best["categories"] == "codes"
     assert set(model.forest_.gate.tolist()) == {Gate.LEAF, Gate.SUBSET}
     assert model.score(X, y) > 0.99
+    labels = [line.get_label() for line in softwood.plots.plot_search(model).lines]
+    assert any("categories in order" in label for label in labels)
