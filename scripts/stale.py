@@ -53,6 +53,12 @@ def one_stage() -> File:
     return File(tables, tables.RUNS, "model", frozenset(tables.MODELS) - {"cart", "xgboost", "linear_svm", "mlp"})
 
 
+def probabilistic_forest() -> File:
+    from papers.probabilistic_forest import tables
+
+    return File(tables, tables.RUNS, "model", frozenset(tables.MODELS) - {"forest_sklearn", "prf_10", "prf_100"})
+
+
 def soft_hoeffding() -> File:
     from papers.soft_hoeffding import tables
 
@@ -89,8 +95,8 @@ def streams() -> File:
 FILES: dict[str, Callable[[], File]] = {
     file.__name__: file
     for file in (
-        kernel_density, soft_decision_tree, one_stage, soft_hoeffding, soft_hoeffding_options, boosting, small_trees,
-        streams,
+        kernel_density, soft_decision_tree, one_stage, probabilistic_forest, soft_hoeffding, soft_hoeffding_options,
+        boosting, small_trees, streams,
     )
 }  # fmt: skip
 
