@@ -30,10 +30,17 @@ def without_outliers(bins: Bins, weights: np.ndarray, deviations: np.ndarray) ->
         own = slice(bins.offsets[j], bins.offsets[j + 1])
         values, part = bins.values[own], PART if own.stop - own.start > MANY_VALUES else PART_OF_FEW
         half = 0.5 * bins.highs[own][-1] - 0.5 * bins.lows[own][0]  # the difference itself may overflow
-        if 4.0 * np.sqrt(part) * half < deviations[j]:  # so small a part of such values could not dominate
+        reach = (
+            1.1 * np.sqrt(2.0 * part) * half
+        )  # so small a part of values that are not farther away could not dominate
+        if 2.0 * reach < deviations[j]:
             continue
         masses = np.bincount(bins.codes[:, j], weights, minlength=len(values) + 1)[: len(values)]
-        limit = part * masses.sum()
+        total = masses.cumsum()[-1]
+        mean = masses @ ((0.5 * values - 0.5 * bins.lows[own][0]) / half) / total
+        if 2.0 * reach * max(mean, 1.0 - mean) < deviations[j]:
+            continue
+        limit = part * total
         is_kept = (np.cumsum(masses) > limit) & (np.cumsum(masses[::-1])[::-1] > limit)
         if np.count_nonzero(is_kept) < 2:
             continue

@@ -133,7 +133,7 @@ def test_rules_in_the_estimator(rule):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(60, 3)), rng.integers(2, size=60)
     X[:, 2] = 1.0
-    model = KernelTreeClassifier(bandwidth=rule).fit(X, y)
+    model = KernelTreeClassifier(bandwidth=rule, refine=False, trend=None).fit(X, y)
     if rule == "silverman":
         expected = silverman_widths(X, np.ones(60))
     else:

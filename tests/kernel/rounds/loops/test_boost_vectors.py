@@ -69,6 +69,25 @@ def test_values_are_added_to_rows_by_membership(width):
     np.testing.assert_allclose(raw, expected, rtol=1e-12)
 
 
+@pytest.mark.tiny
+@pytest.mark.parametrize("width", [0.0, 0.3])
+def test_some_leaves_and_some_rows(width):
+    tree, _, gradient, hessian, *_ = problem(width)
+    sums, expected = np.zeros((2, len(tree.nodes), 2, 4))
+    loop.add_vectors(1, 3, tree.leaves, tree.rows, tree.shares, gradient, hessian, sums)
+    values, some = np.arange(4.0 * len(tree.nodes)).reshape(-1, 4), range(10, 30)
+    scores, expected_scores = np.ones((2, *gradient.shape))
+    loop.add_leaf_vectors(tree.leaves, tree.rows, tree.shares, values, some.start, some.stop, scores)
+    for leaf, line in enumerate(tree.leaves["line"]):
+        for i, share in zip(*np.broadcast_arrays(*tree.members(leaf)), strict=True):
+            if leaf in (1, 2):
+                expected[line] += share * np.stack([gradient[i], hessian[i]])
+            if i in some:
+                expected_scores[i] += share * values[line]
+    np.testing.assert_allclose(sums, expected, rtol=1e-12)
+    np.testing.assert_allclose(scores, expected_scores, rtol=1e-12)
+
+
 @pytest.mark.parametrize("width", [0.0, 0.3])
 def test_threads_change_no_bit(monkeypatch, width):
     tree, _, gradient, hessian, *_ = problem(width, n=600)
