@@ -139,6 +139,7 @@ VALIDATION_PART = [0.0, 0.95, 3, None, "x"]
 
 # of those parameters that an estimator has
 SHARED = {
+    "known_failures": {},
     "small": {"random_state": 0},
     "wrong": {
         "categorical_features": ["all", [5], ["x"], [True], 3, object(), [1.0], np.zeros((2, 2))],
@@ -612,9 +613,9 @@ SPECS += both(
     wrong=SPLITTING_WRONG | {"leaf_prediction": NAME},
     changes=SPLITTING_CHANGES | {"delta": change(1e-3, tau=0.2), "tau": 0.05, "max_size": 0.04},
     n_rows=3000,
-    known_failures=IN_ORDER,
     unseen={"drift_delta": ALARMS["drift_delta"]},
     classifier={
+        "known_failures": IN_ORDER,
         "wrong": {
             "split_criterion": NAME,
             "max_share_to_split": PART,
