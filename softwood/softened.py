@@ -26,7 +26,8 @@ from softwood.kernel.data.bandwidths import stated_widths
 from softwood.kernel.data.column_statistics import standard_deviations
 from softwood.outputs import FINAL_LINKS
 from softwood.trees.forest import SoftForest
-from softwood.trees.tree import KernelShapes, SoftTree
+from softwood.trees.nodes import KernelShapes
+from softwood.trees.tree import SoftTree
 from softwood.uncertainty.methods import CalibratedClassifier, CalibratedRegressor
 
 __all__ = ["SoftenedClassifier", "SoftenedRegressor", "soften"]

@@ -6,7 +6,7 @@ import numpy as np
 
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
-from softwood.trees.tree import KernelShapes
+from softwood.trees.nodes import KernelShapes
 
 __all__ = ["shift_rates"]
 

@@ -15,7 +15,8 @@ from softwood.outputs import FINAL_LINKS
 from softwood.stream.encoding import read_growing_table
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
-from softwood.trees.tree import LINKS, KernelShapes, SoftTree
+from softwood.trees.nodes import LINKS, KernelShapes
+from softwood.trees.tree import SoftTree
 
 __all__ = ["from_json", "to_json"]
 

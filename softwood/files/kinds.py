@@ -90,7 +90,7 @@ _RECORDS = [
     Kind("scaling", "softwood.gradient.data", "Scaling"),
     Kind("staged tree", "softwood.gradient.one_stage_training", "StagedTree"),
     Kind("random state", "numpy.random.mtrand", "RandomState", records.random_state, records.build_random),
-    Kind("kernel shapes", "softwood.trees.tree", "KernelShapes"),
+    Kind("kernel shapes", "softwood.trees.nodes", "KernelShapes"),
     Kind("SoftTree", "softwood.trees.tree", "SoftTree"),
     Kind("SoftForest", "softwood.trees.forest", "SoftForest"),
     Kind("errors", "softwood.uncertainty.calibration", "ErrorCalibration"),

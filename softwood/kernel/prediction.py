@@ -13,7 +13,8 @@ from softwood.kernel.data.measurement_errors import Errors, Function, combine_wi
 from softwood.kernel.data.preparation import common_errors
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
-from softwood.trees.tree import KernelShapes, SoftTree
+from softwood.trees.nodes import KernelShapes
+from softwood.trees.tree import SoftTree
 
 __all__ = ["PredictionKernels"]
 

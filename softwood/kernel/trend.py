@@ -19,7 +19,8 @@ from softwood.core.targets import RealTargets
 from softwood.kernel.choosing.bandwidth import content_folds
 from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.refining import DistinctRows, Learned
-from softwood.trees.tree import KernelShapes, SoftTree
+from softwood.trees.nodes import KernelShapes
+from softwood.trees.tree import SoftTree
 
 __all__ = ["HeldOutTrend", "Trend", "held_out_trend"]
 

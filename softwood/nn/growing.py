@@ -24,7 +24,8 @@ from softwood.stream.settings import read_settings
 from softwood.trees.gate_tables import Structure
 from softwood.trees.gates import Gate
 from softwood.trees.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
-from softwood.trees.tree import KernelShapes, SoftTree
+from softwood.trees.nodes import KernelShapes
+from softwood.trees.tree import SoftTree
 
 __all__ = ["GrowingTreeLayer"]
 

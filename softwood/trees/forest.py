@@ -17,7 +17,8 @@ from softwood.core.parameters import check_n_jobs
 from softwood.core.threads import Threads
 from softwood.trees import sharing
 from softwood.trees.gates import Gate
-from softwood.trees.tree import NODE_TYPES, NodeArrays, SoftTree
+from softwood.trees.nodes import NODE_TYPES, NodeArrays
+from softwood.trees.tree import SoftTree
 
 __all__ = ["SoftForest"]
 

@@ -9,7 +9,8 @@ import numpy as np
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 from softwood.trees.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, RIGHT, SHAPE, UPPER
-from softwood.trees.tree import KernelShapes, SoftTree
+from softwood.trees.nodes import KernelShapes
+from softwood.trees.tree import SoftTree
 
 __all__ = ["Structure"]
 

@@ -15,7 +15,8 @@ from scipy import sparse
 
 if TYPE_CHECKING:
     from softwood.trees.loops.predict import Lists
-    from softwood.trees.tree import NodeArrays, SoftTree
+    from softwood.trees.nodes import NodeArrays
+    from softwood.trees.tree import SoftTree
 
 __all__ = ["add_raw", "crisp_leaves", "gradients", "memberships", "sigmoid_predictions"]
 

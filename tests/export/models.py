@@ -15,7 +15,7 @@ from softwood import Kernel, SoftForest, SoftTree, stream
 from softwood.fitted import FittedModel
 from softwood.stream import river
 from softwood.trees.gates import Gate
-from softwood.trees.tree import KernelShapes
+from softwood.trees.nodes import KernelShapes
 
 N_FEATURES = 4
 MEANS, SCALES = np.array([0.0, 5.0, 3.0, 0.0]), np.array([1.0, 10.0, 0.5, 1.0])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from softwood import SoftTree
 from softwood.export import FittedModel, from_json, to_json
-from softwood.trees.tree import NODE_TYPES
+from softwood.trees.nodes import NODE_TYPES
 from tests.export.models import all_fitted, fitted, fitted_to_frames, mixed_tree, trying_rows, trying_table
 
 

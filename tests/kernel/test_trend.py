@@ -15,7 +15,7 @@ from softwood.export import from_json, to_json, to_python
 from softwood.fitted import FittedModel
 from softwood.kernel import trend as trends
 from softwood.kernel.trend import Trend
-from softwood.trees.tree import KernelShapes
+from softwood.trees.nodes import KernelShapes
 
 both = pytest.mark.parametrize("model_class", [KernelTreeClassifier, KernelTreeRegressor])
 SMALL = {"max_leaf_nodes": 4, "bandwidth": 0.3, "random_state": 0}

@@ -21,7 +21,8 @@ from softwood import (
 from softwood.nn import TreeModule
 from softwood.stream import SmoothStepTreeClassifier, SoftHoeffdingTreeClassifier
 from softwood.trees.gates import Gate
-from softwood.trees.tree import NODE_TYPES, SoftTree
+from softwood.trees.nodes import NODE_TYPES
+from softwood.trees.tree import SoftTree
 from tests.reference.trees import ALL_GATES, random_points, random_tree
 
 X, Y = load_iris(return_X_y=True)

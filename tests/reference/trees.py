@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 
 from softwood.trees.gates import Gate
-from softwood.trees.tree import KernelShapes, SoftTree
+from softwood.trees.nodes import KernelShapes
+from softwood.trees.tree import SoftTree
 from tests.reference.kernels import SHAPES, table
 
 ALL_GATES = (Gate.KERNEL, Gate.SIGMOID, Gate.OBLIQUE, Gate.BLEND)

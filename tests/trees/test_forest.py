@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from softwood import Gate, SoftForest, SoftTree
-from softwood.trees.tree import KernelShapes
+from softwood.trees.nodes import KernelShapes
 from tests.reference.kernels import BOX, SHAPES, STAIRS, table
 from tests.reference.sharing import prediction
 from tests.reference.trees import ALL_GATES, random_points, random_tree

@@ -7,7 +7,7 @@ import pytest
 from softwood import Gate, SoftTree
 from softwood.compiled.trees import predict_rows
 from softwood.trees import sharing
-from softwood.trees.tree import KernelShapes
+from softwood.trees.nodes import KernelShapes
 from tests.reference.kernels import BOX, SHAPES, STAIRS, table
 from tests.reference.sharing import node_shares
 from tests.reference.trees import ALL_GATES, random_points, random_tree

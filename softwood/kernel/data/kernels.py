@@ -12,7 +12,7 @@ import numpy as np
 
 from softwood.core.columns import Columns
 from softwood.core.parameters import parameter_error
-from softwood.trees.tree import KernelShapes
+from softwood.trees.nodes import KernelShapes
 
 __all__ = ["Kernel", "box", "gaussian", "resolve_kernels", "triangle"]
 

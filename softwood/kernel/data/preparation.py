@@ -15,7 +15,7 @@ from softwood.kernel.data.kernels import Kernel
 from softwood.kernel.data.measurement_errors import Errors, combine_widths
 from softwood.kernel.data.outliers import without_outliers
 from softwood.kernel.growing.problem import GrowthProblem
-from softwood.trees.tree import KernelShapes
+from softwood.trees.nodes import KernelShapes
 
 __all__ = ["EXACT_UP_TO", "TrainingData", "prepare"]
 

@@ -14,7 +14,9 @@ from softwood.kernel.growing.loops.tree_groups import NODE
 from softwood.kernel.growing.problem import GrowthProblem
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
-from softwood.trees.tree import NODE_TYPES, SoftTree, children_of
+from softwood.trees.nodes import NODE_TYPES
+from softwood.trees.structure import children_of
+from softwood.trees.tree import SoftTree
 
 __all__ = ["depth_first", "finish", "finish_forest", "node_values"]
 

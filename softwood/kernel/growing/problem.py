@@ -10,7 +10,7 @@ import numpy as np
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.growing.loops.groups import Bins, Kernels
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
-from softwood.trees.tree import KernelShapes
+from softwood.trees.nodes import KernelShapes
 
 __all__ = ["CRITERIA", "GrowthProblem", "Limits"]
 

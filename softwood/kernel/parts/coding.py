@@ -22,7 +22,7 @@ from softwood.kernel.parts.rows import SCORED, TRAIN, CodedRows, padded
 from softwood.kernel.parts.sources import RawRows
 from softwood.kernel.parts.survey import Survey, Weighting
 from softwood.kernel.parts.targets import ScaledReals
-from softwood.trees.tree import KernelShapes
+from softwood.trees.nodes import KernelShapes
 
 __all__ = ["Coding", "bin_points", "bins_of", "code_rows", "sample_data", "sample_targets"]
 

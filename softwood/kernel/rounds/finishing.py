@@ -8,7 +8,8 @@ from softwood.kernel.rounds.loops.boost import NODE
 from softwood.kernel.rounds.newton import NewtonTree
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
-from softwood.trees.tree import SoftTree, children_of
+from softwood.trees.structure import children_of
+from softwood.trees.tree import SoftTree
 
 __all__ = ["boosted_forest", "boosted_tree"]
 

@@ -7,8 +7,8 @@ import numpy as np
 import softwood.compiled.boosting as loop
 from softwood.kernel.rounds.newton import NewtonTree
 from softwood.trees.loops.predict import GATE, KernelTrees
+from softwood.trees.nodes import KernelShapes
 from softwood.trees.sharing import kernel_lists
-from softwood.trees.tree import KernelShapes
 
 __all__ = ["HeldOutRows"]
 

@@ -7,7 +7,7 @@ from softwood.trees.loops.sets import is_category
 
 
 def set_gates(nodes, widths, n_categories, gates, missing_left, thresholds, half_widths):
-    """Fill in the gates of a tree of boxes, as `softwood.trees.tree.NodeArrays` has them.
+    """Fill in the gates of a tree of boxes, as `softwood.trees.nodes.NodeArrays` has them.
 
     Parameters
     ----------

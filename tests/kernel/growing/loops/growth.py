@@ -11,7 +11,9 @@ from softwood.kernel.growing.loops.groups import Bins, Kernels, NodeTable
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import NODE, NodeScratch, RandomSearch, Rules, Search
 from softwood.kernel.growing.workspace import knots_for
-from softwood.trees.tree import KernelShapes, SoftTree, children_of
+from softwood.trees.nodes import KernelShapes
+from softwood.trees.structure import children_of
+from softwood.trees.tree import SoftTree
 from tests.reference.kernels import BOX, LATE, STAIRS, table
 from tests.reference.search import Axis
 

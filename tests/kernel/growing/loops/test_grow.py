@@ -9,7 +9,7 @@ from softwood.compiled import growing as loop
 from softwood.kernel.data.binning import bin_features
 from softwood.kernel.growing.loops.scan import ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import Rules
-from softwood.trees.tree import children_of
+from softwood.trees.structure import children_of
 from tests.kernel.growing.loops.growth import (
     EXTRA_TREES,
     TREES,

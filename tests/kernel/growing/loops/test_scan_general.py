@@ -23,7 +23,7 @@ from softwood.kernel.growing.loops.groups import Bins, Goal, Kernels
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import Search
 from softwood.kernel.growing.workspace import knots_for
-from softwood.trees.tree import KernelShapes
+from softwood.trees.nodes import KernelShapes
 from tests.kernel.growing.loops.growth import new_scratch, nonsense
 from tests.reference.gains import merit
 from tests.reference.kernels import BOX, LATE, SHAPES, STAIRS, cdf, interval_mass, left_share, table

@@ -29,7 +29,7 @@ from softwood.compiled.trees import next_seed, to_unit
 from softwood.kernel.growing.loops.groups import Bins, Goal, Kernels
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import RandomSearch
-from softwood.trees.tree import KernelShapes
+from softwood.trees.nodes import KernelShapes
 from tests.kernel.growing.loops.growth import new_scratch
 from tests.reference import random_search as slow
 from tests.reference.gains import merit

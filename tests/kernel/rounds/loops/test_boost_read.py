@@ -9,8 +9,8 @@ from softwood.kernel.rounds.finishing import boosted_tree
 from softwood.kernel.rounds.held_out import HeldOutRows
 from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits
 from softwood.trees.loops.predict import GATE, KernelTrees
+from softwood.trees.nodes import KernelShapes
 from softwood.trees.sharing import kernel_lists
-from softwood.trees.tree import KernelShapes
 
 
 def grown(width, n=150, n_categories=0, max_leaves=12, seed=0):
