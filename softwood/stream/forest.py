@@ -150,7 +150,8 @@ class _StreamForest(StreamModel):
                 growth = kind(**{**defaults, **depth, "max_size": size, **(given or {})})._new_growth(1, 2, 0)
         except ValueError as error:
             raise ValueError(f"{parameter_error(self, name, wanted, given)} {error}") from None
-        return Recipe(type(growth), growth.settings, growth.limits, share)
+        settings = growth.settings._replace(judges_copies=0.0)  # weights are draws
+        return Recipe(type(growth), settings, growth.limits, share)
 
     # Learning
 

@@ -80,6 +80,8 @@ SURPRISES, FRESH = 30.0, 8.0
 SURPRISING = 1.0 / 3.0
 # Fewer rows than this cannot be distinguished from outliers.
 FEW_ROWS = 16.0
+# A weight up to this counts as so many rows of weight 1; of larger ones the portions are larger, so that no row takes long.
+MOST_ALIKE = 64.0
 # A leaf with less weight than this predicts its mean, unless its settings ask for its linear model.
 FEW = 50.0
 
@@ -235,6 +237,37 @@ def predict_classes(rows, tree, classes, statistics):
         leaf_probabilities(rows.points, i, leaf, tree, classes, statistics, rows.out, i)
 
 
+def judge(rows, i, leaf, guess, tree, classes, statistics):
+    """Compare both predictions of a leaf, each copy of a row being predicted before it is learned.
+
+    From the first copy that both predict right on, they are taken to be right.
+
+    Parameters
+    ----------
+    guess : the class that naive Bayes finds most probable before the row is learned
+
+    Returns
+    -------
+    weight of the copies that are still to be learned
+    """
+    label, left, slot = rows.labels[i], rows.weights[i], tree.nodes[leaf, SLOT]
+    portion = max(1.0, left / MOST_ALIKE) if tree.settings.judges_copies > 0.0 else left
+    while True:
+        total, _, majority = weigh_classes(leaf, tree, classes)
+        is_plain, is_model = majority < 0 or majority == label, guess == label
+        part = left if left <= portion or (is_plain and is_model) else portion
+        if is_plain:
+            tree.numbers[leaf, PLAIN_SCORE] += part
+        if is_model:
+            tree.numbers[leaf, MODEL_SCORE] += part
+        if part == left:
+            return left
+        left -= part
+        add_class(leaf, label, part, tree, classes)
+        observe_class(statistics, slot, rows.points, i, label, part, True)
+        guess = bayes_probabilities(rows.points, i, leaf, total + part, tree, classes, statistics, classes.prediction, 1)
+
+
 def learn_classes(rows, start, tree, classes, statistics):
     """Learn rows one after the other, from row `start` on, while there is space and no alarm; returns a `Learned`."""
     has_out = rows.out.shape[0] > 0
@@ -253,19 +286,16 @@ def learn_classes(rows, start, tree, classes, statistics):
             continue
         tree.counters[N_ROWS] += 1
         slot = tree.nodes[leaf, SLOT]
+        left_over = weight
         if slot >= 0 and how == ADAPTIVE:
-            majority = weigh_classes(leaf, tree, classes)[2]
-            if majority < 0 or majority == label:
-                tree.numbers[leaf, PLAIN_SCORE] += weight
-            if guess == label:
-                tree.numbers[leaf, MODEL_SCORE] += weight
-        add_class(leaf, label, weight, tree, classes)
+            left_over = judge(rows, i, leaf, guess, tree, classes, statistics)
+        add_class(leaf, label, left_over, tree, classes)
         node = leaf
         while node >= 0:
             tree.numbers[node, WEIGHT] += weight
             node = tree.nodes[node, PARENT]
         if slot >= 0:
-            observe_class(statistics, slot, rows.points, i, label, weight, how != PLAIN)
+            observe_class(statistics, slot, rows.points, i, label, left_over, how != PLAIN)
             seen = weigh_classes(leaf, tree, classes)[0]
             if seen - tree.numbers[leaf, LAST_ATTEMPT] >= tree.settings.grace_period:
                 tree.numbers[leaf, LAST_ATTEMPT] = seen

@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from softwood.stream.loops.alarms import learned, note_class, note_target
-from softwood.stream.loops.hoeffding import update_scale, update_scaler
+from softwood.stream.loops.hoeffding import MOST_ALIKE, update_scale, update_scaler
 from softwood.stream.loops.layout import (
     ALL_WEIGHT,
     ALONG,
@@ -48,8 +48,6 @@ from softwood.trees.loops.gates import smooth_step, smooth_step_slope
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
 # A learned alpha does not fall below this: with 0 one side is not reached, and nothing could ever be learned again.
 LEAST_ALPHA = 0.02
-# A weight up to this is learned in portions of 1.
-MOST_ALIKE = 64.0
 # A standardised value counts in a gradient up to here, so that an outlier does not fill Adam's second moment.
 LARGEST_INPUT = 10.0
 # Rows for which the values that a leaf begins with count while it follows class shares.
