@@ -56,13 +56,13 @@ from softwood.stream.loops.observers import (
     HIGHEST,
     LOWEST,
     N,
+    add_log_densities,
     best_class_test,
     best_real_test,
     clear_slot,
     hoeffding_bound,
     impurity,
     is_side_of_its_own,
-    log_density,
     observe_class,
     observe_real,
     ones,
@@ -80,8 +80,8 @@ SURPRISES, FRESH = 30.0, 8.0
 SURPRISING = 1.0 / 3.0
 # Fewer rows than this cannot be distinguished from outliers.
 FEW_ROWS = 16.0
-# A weight up to this counts as so many rows of weight 1; of larger ones the portions are larger, so that no row takes long.
-MOST_ALIKE = 64.0
+# Most portions of a row of large weight, so that no row takes long.
+MOST_PORTIONS = 64.0
 # A leaf with less weight than this predicts its mean, unless its settings ask for its linear model.
 FEW = 50.0
 
@@ -184,13 +184,13 @@ def bayes_probabilities(points, i, leaf, total, tree, classes, statistics, out, 
     highest, scale = -np.inf, 0.0
     for k in range(out.shape[1]):
         out[row, k] = 0.0
+    unseen = tree.settings.unseen_values
+    add_log_densities(statistics, slot, points, i, classes.keys, leaf, n_keys, unseen, out, row)
     for k in range(n_keys):
         label = classes.keys[leaf, k]
         vote = -np.inf
         if classes.counts[leaf, label] > 0.0:
-            vote = math.log(classes.counts[leaf, label] / total) + log_density(
-                statistics, slot, points, i, label, tree.settings.unseen_values
-            )
+            vote = math.log(classes.counts[leaf, label] / total) + out[row, label]
         out[row, label] = vote
         if vote > highest:
             highest, guess = vote, label
@@ -251,7 +251,7 @@ def judge(rows, i, leaf, guess, tree, classes, statistics):
     weight of the copies that are still to be learned
     """
     label, left, slot = rows.labels[i], rows.weights[i], tree.nodes[leaf, SLOT]
-    portion = max(1.0, left / MOST_ALIKE) if tree.settings.judges_copies > 0.0 else left
+    portion = max(tree.settings.portion, left / MOST_PORTIONS) if tree.settings.portion > 0.0 else left
     while True:
         total, _, majority = weigh_classes(leaf, tree, classes)
         is_plain, is_model = majority < 0 or majority == label, guess == label
@@ -265,7 +265,8 @@ def judge(rows, i, leaf, guess, tree, classes, statistics):
         left -= part
         add_class(leaf, label, part, tree, classes)
         observe_class(statistics, slot, rows.points, i, label, part, True)
-        guess = bayes_probabilities(rows.points, i, leaf, total + part, tree, classes, statistics, classes.prediction, 1)
+        total += part
+        guess = bayes_probabilities(rows.points, i, leaf, total, tree, classes, statistics, classes.prediction, 1)
 
 
 def learn_classes(rows, start, tree, classes, statistics):

@@ -85,7 +85,7 @@ def class_tree(reference):
     criterion = GINI if reference.is_gini else INFO_GAIN
     settings = settings_of(reference)._replace(
         split_criterion=criterion, max_share_to_split=reference.max_share, many_ways=reference.many,
-        unseen_values=reference.unlikely, judges_copies=reference.copies,
+        unseen_values=reference.unlikely, portion=reference.copies,
     )  # fmt: skip
     tree = HoeffdingClassTree(
         settings, Limits(max_inner=reference.max_inner), len(reference.is_category), reference.n_outputs
@@ -189,7 +189,7 @@ def test_a_row_of_weight_w_is_judged_as_w_rows(seed, heaviest, n):
 def test_one_leaf_judges_weights_as_repeated_rows(seed):
     X, labels, _, _ = stream(seed)
     weights = np.random.default_rng(seed).integers(0, 5, size=len(X))
-    settings = Settings(grace_period=1e9, leaf_prediction=ADAPTIVE, unseen_values=1.0, judges_copies=1.0)
+    settings = Settings(grace_period=1e9, leaf_prediction=ADAPTIVE, unseen_values=1.0, portion=1.0)
     scores = []
     for times in (np.ones_like(weights), weights):
         tree = HoeffdingClassTree(settings, Limits(), X.shape[1], N_CLASSES)
