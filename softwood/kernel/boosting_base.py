@@ -117,7 +117,8 @@ class KernelBoosting(BoostingParameters):
             stages = fit.stages()
             rules = self._rules_for(rules, rows, is_given=validation[0] is not None)
             rules, widths = self._search(rules, rows, stages)
-            self.bandwidths_, self._prediction_kernels_ = widths, self._make_prediction_kernels(widths, rows.data)
+            self.bandwidths_ = np.where(self.columns_.is_category, 0.0, widths)
+            self._prediction_kernels_ = self._make_prediction_kernels(widths, rows.data)
             result = Boosted(rows.start, n_models=rules.n_models)
 
             def results() -> dict[str, Any]:
@@ -274,6 +275,7 @@ class KernelBoosting(BoostingParameters):
             limits=replace(rules.limits, directions=directions, min_mass=min_mass, l2=l2),
             n_features=self._n_draw(rows.data.matrix.shape[1]),
             n_iter_no_change=rules.n_iter_no_change if stops else None,
+            by_statistic=None if rows.categories is None else rows.categories.is_many,
             score=self._score_function(rows),
             prediction=TreePrediction.of(kernels, rows.data.errors, self.prediction_bandwidth),
         )
@@ -298,7 +300,7 @@ class KernelBoosting(BoostingParameters):
             self.search_ = [trial.as_dict() for trial in search.trials]
         if setting.scale is not None:
             self.bandwidth_ = setting.scale
-            widths = setting.scale * rows.trial.deviations
+            widths = setting.scale * rows.spreads
         self.max_leaf_nodes_, self.min_mass_, self.max_features_ = (
             setting.max_leaves, setting.min_mass, setting.n_features
         )  # fmt: skip
@@ -325,7 +327,7 @@ class KernelBoosting(BoostingParameters):
                 n_features = tuple(round(share * p) for share in plan.shares)
         are_few = (self.columns_.n_categories > 2) & (self.columns_.n_categories <= SETS_UP_TO)
         categories = plan.categories if is_auto(self.max_iter) and are_few.any() else ("sets",)
-        scales, beyond = (plan.scales, plan.beyond) if rows.trial.deviations.any() else ((0.0,), {})
+        scales, beyond = (plan.scales, plan.beyond) if rows.spreads.any() else ((0.0,), {})
         return Choices(scales if has_scales else (), beyond, max_leaves, min_mass, n_features, categories)
 
     def _score_function(self, rows: BoostingRows) -> Callable[[BoostingData, np.ndarray], float] | None:
