@@ -74,7 +74,8 @@ def add_raw(
     ----------
     offsets, output : (n_trees + 1,) where the nodes of each tree begin;  (n_trees,) first output that it adds to
     trees : numbers of the trees to add
-    widths : (n_rows, n_features) half-widths of single cells, or None
+    widths : (n_rows, n_features) half-widths of single cells, or None; with twice as many columns, the second half is
+        for trees without kernels
     """
     if widths is not None or nodes.weights is not None:
         _add_walks(nodes, offsets, output, trees, X, widths, out)
@@ -195,6 +196,8 @@ def walk_arguments(nodes: NodeArrays, part: slice, X: np.ndarray, widths: np.nda
     from softwood.trees.loops.walk import Nodes, Scratch
 
     if widths is not None:
+        if widths.shape[1] == 2 * nodes.n_features:
+            widths = np.split(widths, 2, axis=1)[0 if nodes.width[part].any() else 1]
         widths = np.ascontiguousarray(widths, dtype=np.float64)
         if widths.shape != X.shape or np.any(widths < 0):
             raise ValueError(f"widths must have shape {X.shape} and be at least 0 (nan: the tree's own).")

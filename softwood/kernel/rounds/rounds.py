@@ -104,6 +104,7 @@ class BoostingRules:
     ----------
     by_code : whether columns of categories are split by thresholds of the categories' numbers, rather than by sets
     decay : factor on the bandwidth after each round
+    crisp_every : every so manieth round has a bandwidth of 0; 0: none
     subsample : fraction of the rows for each round;  n_features : number of features drawn for each tree
     one_tree : whether a round has one tree for all raw scores, with a vector of values in every leaf
     n_iter_no_change, tol : stop after this many rounds in a row in which the validation loss falls by no more than
@@ -118,6 +119,7 @@ class BoostingRules:
     limits: NewtonLimits
     by_code: bool = False
     decay: float = 1.0
+    crisp_every: int = 0
     subsample: float = 1.0
     n_features: int | None = None
     one_tree: bool = False
@@ -220,7 +222,7 @@ class Rounds:
         widths, cells = combine_widths(widths, [box()] * len(widths), data.errors, data.matrix)
         if rules.by_code:
             bins = bins._replace(n_categories=np.zeros(0, np.int64))
-        if rules.decay == 1.0:  # otherwise, kernels become narrower from round to round
+        if rules.decay == 1.0 and rules.crisp_every == 0:  # otherwise, the kernels of some rounds are narrower
             bins = merge_narrow_bins(bins, widths, data.weights)
         if cells is not None:
             bins, self.reach = bin_cells(bins, widths, cells, data.weights)
@@ -236,6 +238,7 @@ class Rounds:
         self.all_features = np.arange(data.matrix.shape[1])
         self.growers: list[NewtonGrower] = []
         self.kernels: Boxes | None = None
+        self.crisp: Boxes | None = None
         self.scored = None
         if scored is not None:
             is_all = len(scored) == n  # a slice makes no copy
@@ -300,9 +303,7 @@ class Rounds:
             self._prepare()
         n_trees, rules, number = self.n_trees, self.rules, self.result.n_rounds
         rows, features = self._draw(number)
-        if self.kernels is None or rules.decay != 1.0:
-            self.kernels = Boxes.of(self.bins, self.widths * rules.decay**number, self.reach)
-        kernels = self.kernels
+        kernels = self._kernels_of(number)
         self._set_gradients(number)
         trees: list[NewtonTree | None] = [None] * n_trees
 
@@ -318,6 +319,16 @@ class Rounds:
             self.raw[:] = self.updated
         self.result.trees += [tree for tree in trees if tree is not None]
         self.result.output += range(n_trees)
+
+    def _kernels_of(self, number: int) -> Boxes:
+        """The kernels of a round."""
+        rules = self.rules
+        if rules.crisp_every and number % rules.crisp_every == rules.crisp_every - 1:
+            self.crisp = self.crisp or Boxes.of(self.bins, np.zeros_like(self.widths))
+            return self.crisp
+        if self.kernels is None or rules.decay != 1.0:
+            self.kernels = Boxes.of(self.bins, self.widths * rules.decay**number, self.reach)
+        return self.kernels
 
     def _draw(self, number: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
         """Rows of a round, None for all, and features of each of its trees."""
