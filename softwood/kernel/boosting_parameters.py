@@ -23,7 +23,7 @@ __all__ = ["BoostingParameters", "is_auto"]
 
 # What "auto" stands for if it is not chosen. The penalty is in rows; comparisons/boosting says which data sets it was
 # chosen on.
-AUTO_L2, AUTO_LEAVES, AUTO_MASS = 3.0, 31, 20.0
+AUTO_L2, AUTO_LEAVES, AUTO_MASS = 1.0, 31, 20.0
 # multi_strategy="auto": from this number of classes on, a round has one tree for all. The learning rate is then so many
 # times larger.
 ONE_TREE_FROM, FASTER = 8, 3.0
@@ -80,7 +80,7 @@ class BoostingParameters(KernelModel):
         approximation of the loss.
     l2_regularization : float or "auto"
         Added to the sum of second derivatives in every leaf. Larger values give smaller leaf values. 0 means no
-        regularisation. "auto" is 3, and with ``loss="poisson"`` 3 times the mean target.
+        regularisation. "auto" is 1, and with ``loss="poisson"`` the mean target.
     subsample : float or "auto"
         Fraction of the rows drawn without replacement for each round, in (0, 1]. "auto" is 0.8 if `max_iter` is "auto"
         or ``quality="best"``, otherwise 1.

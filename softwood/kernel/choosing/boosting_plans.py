@@ -55,7 +55,7 @@ class Plan:
 
 
 PLANS = {
-    "fast": Plan((SOFT, CRISP), {}, leaves_of_many=(31,), n_folds=4, n_parts=1, learning_rate=0.2),
+    "fast": Plan(beyond={}, leaves_of_many=(31,), n_folds=4, n_parts=1, learning_rate=0.2),
     "balanced": Plan(shares=(1.0, 0.5), by_code=(False, True)),
     "best": Plan(shares=(1.0, 0.5), by_code=(False, True), n_models=6),
 }
