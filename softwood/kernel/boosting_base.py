@@ -29,9 +29,9 @@ from softwood.kernel.data.category_statistics import SETS_UP_TO, ManyCategories,
 from softwood.kernel.data.measurement_errors import are_by_column
 from softwood.kernel.data.preparation import common_errors
 from softwood.kernel.growing.bagging import draws_of
-from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.parts.fits import TRIAL_ROWS, BoostingRowsInParts
 from softwood.kernel.parts.sources import Source
+from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.rounds.finishing import boosted_forest
 from softwood.kernel.rounds.leaves import too_fast
 from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, TreePrediction

@@ -66,9 +66,9 @@ class BoostingParameters(KernelModel):
         Factor on the bandwidth after each round, in (0, 1]. Below 1, the first rounds learn smooth structure and later
         rounds learn sharper details.
     crisp_every : int or "auto"
-        Every so manieth round has a bandwidth of 0, which learns the steps that kernels blur; 0 means none. "auto" chooses
-        0 or 3 together with the bandwidth if `bandwidth` and `max_iter` are "auto", no measurement errors are known, and
-        predictions have the kernels of the fit; otherwise it is 0.
+        Every so manieth round has a bandwidth of 0, which learns the steps that kernels blur; 0 means none. "auto"
+        chooses 0 or 3 together with the bandwidth if `bandwidth` and `max_iter` are "auto", no measurement errors are
+        known, and predictions have the kernels of the fit; otherwise it is 0.
     max_leaf_nodes : int, "auto" or None
         Largest number of leaves of a tree. Trees grow best first. "auto" is 16 if `max_iter` is "auto", otherwise 31;
         of more than 3 000 different rows, it chooses 16 or 31, or is 31 with ``quality="fast"``. None means no limit.
@@ -144,9 +144,9 @@ class BoostingParameters(KernelModel):
         The chosen or given number of columns of the encoded table that is drawn for each tree.
     search_ : list of dict
         The trials that chose what was "auto", in their order: ``stage``, ``bandwidth``, ``crisp_every``,
-        ``max_leaf_nodes``, ``min_mass``, ``max_features``, ``categories`` ("sets", or "codes" for splits in alphabetical order),
-        ``learning_rate``, ``n_rounds`` with the smallest held-out ``loss``, and ``losses`` before the first round and
-        after each round. `softwood.plots.plot_search` draws them. Only if there were trials.
+        ``max_leaf_nodes``, ``min_mass``, ``max_features``, ``categories`` ("sets", or "codes" for splits in alphabetical
+        order), ``learning_rate``, ``n_rounds`` with the smallest held-out ``loss``, and ``losses`` before the first
+        round and after each round. `softwood.plots.plot_search` draws them. Only if there were trials.
     train_score_ : ndarray of shape (n_rounds + 1,)
         Negative loss on the training rows (on a sample of 20 000, if there are more), before the first round and after
         each round.

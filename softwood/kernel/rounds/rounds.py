@@ -301,7 +301,7 @@ class Rounds:
         """Add the trees of a round, all of them from the same raw scores."""
         if not self.growers:
             self._prepare()
-        n_trees, rules, number = self.n_trees, self.rules, self.result.n_rounds
+        n_trees, number = self.n_trees, self.result.n_rounds
         rows, features = self._draw(number)
         kernels = self._kernels_of(number)
         self._set_gradients(number)
