@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -144,9 +145,9 @@ class BoostingParameters(KernelModel):
         The chosen or given number of columns of the encoded table that is drawn for each tree.
     search_ : list of dict
         The trials that chose what was "auto", in their order: ``stage``, ``bandwidth``, ``crisp_every``,
-        ``max_leaf_nodes``, ``min_mass``, ``max_features``, ``categories`` ("sets", or "codes" for splits in alphabetical
-        order), ``learning_rate``, ``n_rounds`` with the smallest held-out ``loss``, and ``losses`` before the first
-        round and after each round. `softwood.plots.plot_search` draws them. Only if there were trials.
+        ``max_leaf_nodes``, ``min_mass``, ``max_features``, ``categories`` ("sets", or "codes" for splits in
+        alphabetical order), ``learning_rate``, ``n_rounds`` with the smallest held-out ``loss``, and ``losses`` before
+        the first round and after each round. `softwood.plots.plot_search` draws them. Only if there were trials.
     train_score_ : ndarray of shape (n_rounds + 1,)
         Negative loss on the training rows (on a sample of 20 000, if there are more), before the first round and after
         each round.
@@ -262,9 +263,10 @@ class BoostingParameters(KernelModel):
         return replace(rules, n_rounds=rules.pace * self._most_rounds(rate)) if is_auto(self.max_iter) else rules
 
     def _given_crisp_every(self) -> int:
-        if isinstance(self.crisp_every, str):
-            raise parameter_error(self, "crisp_every", "an int in the range [0, inf) or 'auto'", self.crisp_every)
-        return check_integer(self, "crisp_every", self.crisp_every, low=0)
+        every = self.crisp_every
+        if isinstance(every, bool) or not isinstance(every, Integral) or every < 0:
+            raise parameter_error(self, "crisp_every", "an int in the range [0, inf) or 'auto'", every)
+        return int(every)
 
     def _most_rounds(self, learning_rate: float) -> int:
         if is_auto(self.max_iter):

@@ -76,7 +76,7 @@ class PredictionKernels:
         if cells is None or not self.has_crisp_trees:
             return cells
         of_crisp = combine_widths(np.zeros_like(self.widths), self.kernels, errors, matrix)[1]
-        return np.hstack([cells, of_crisp])
+        return cells if of_crisp is None else np.hstack([cells, of_crisp])
 
     def cell_slopes(
         self, functions: dict[int, Function | None], matrix: np.ndarray, cells: np.ndarray | None
