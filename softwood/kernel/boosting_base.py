@@ -324,8 +324,9 @@ class KernelBoosting(BoostingParameters):
             if is_auto(self.max_features) and p > 1:
                 n_features = tuple(round(share * p) for share in plan.shares)
         are_few = (self.columns_.n_categories > 2) & (self.columns_.n_categories <= SETS_UP_TO)
-        by_code = plan.by_code if is_auto(self.max_iter) and self.growth == "node" and are_few.any() else (False,)
-        return Choices(plan.scales if has_scales else (), plan.beyond, max_leaves, min_mass, n_features, by_code)
+        categories = plan.categories if is_auto(self.max_iter) and are_few.any() else ("sets",)
+        scales, beyond = (plan.scales, plan.beyond) if rows.trial.deviations.any() else ((0.0,), {})
+        return Choices(scales if has_scales else (), beyond, max_leaves, min_mass, n_features, categories)
 
     def _score_function(self, rows: BoostingRows) -> Callable[[BoostingData, np.ndarray], float] | None:
         """The scorer of `scoring` as a function of rows and their raw scores; None for the loss."""

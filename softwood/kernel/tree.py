@@ -390,7 +390,9 @@ class _KernelTree(SearchedKernelModel):
             elif widths is None and chooses_passes and not self._chooses_size and limits.max_leaf_nodes is not None:
                 choice = SizeChoice(data, limits, data.deviations, seed, crisp=False, steps=steps, quick=True)
                 path = choice.compare(grid.tolist(), limits.max_leaf_nodes)
-                self.bandwidth_ = best_of({scale: float(losses[-1]) for scale, losses in path.losses.items()} or {0.0: 0.0})
+                self.bandwidth_ = best_of(
+                    {scale: float(losses[-1]) for scale, losses in path.losses.items()} or {0.0: 0.0}
+                )
                 widths = self.bandwidth_ * data.deviations
             elif widths is None and not self._chooses_size:
                 self.bandwidth_ = choose_by_auto(data, limits, seed, steps, crisp=is_crisp, grid=grid)

@@ -68,19 +68,19 @@ class Setting:
     max_leaves : largest number of leaves of a tree; None: no limit
     min_mass : smallest mass of a leaf
     n_features : number of features drawn for each tree
-    by_code : whether columns of categories are split by thresholds of the categories' numbers, rather than by sets
+    categories : how categories are ordered, see `BoostingRules`
     """
 
     scale: float | None
     max_leaves: int | None
     min_mass: float
     n_features: int
-    by_code: bool = False
+    categories: str = "sets"
 
     def of(self, rules: BoostingRules) -> BoostingRules:
         """The rules with this setting."""
         limits = replace(rules.limits, max_leaves=self.max_leaves, min_mass=self.min_mass)
-        return replace(rules, limits=limits, n_features=self.n_features, by_code=self.by_code)
+        return replace(rules, limits=limits, n_features=self.n_features, categories=self.categories)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Choices:
     max_leaves: tuple[int | None, ...]
     min_mass: tuple[float, ...]
     n_features: tuple[int, ...]
-    by_code: tuple[bool, ...] = (False,)
+    categories: tuple[str, ...] = ("sets",)
 
     @property
     def trials(self) -> list[tuple[str, Callable[[Setting], Setting]]]:
@@ -108,7 +108,7 @@ class Choices:
         """
         others = [
             (name, partial(replace, **{name: value}))
-            for name in ("by_code", "max_leaves", "min_mass", "n_features")
+            for name in ("categories", "max_leaves", "min_mass", "n_features")
             for value in getattr(self, name)[1:]
         ]
         if self.scales:
@@ -155,7 +155,7 @@ class Trial:
             "max_leaf_nodes": self.setting.max_leaves,
             "min_mass": self.setting.min_mass,
             "max_features": self.setting.n_features,
-            "categories": "codes" if self.setting.by_code else "sets",
+            "categories": self.setting.categories,
             "learning_rate": self.learning_rate,
             "n_rounds": self.n_rounds,
             "loss": self.loss,
