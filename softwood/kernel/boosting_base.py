@@ -23,7 +23,7 @@ from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_reals
 from softwood.core.threads import Threads
 from softwood.kernel.boosting_parameters import AUTO_LEAVES, BoostingParameters, is_auto
-from softwood.kernel.choosing.boosting_plans import PLANS
+from softwood.kernel.choosing.boosting_plans import CRISP, PLANS
 from softwood.kernel.choosing.boosting_settings import FOLD_ROWS, Choices, Search
 from softwood.kernel.data.category_statistics import SETS_UP_TO, ManyCategories, as_sets
 from softwood.kernel.data.measurement_errors import are_by_column
@@ -338,12 +338,14 @@ class KernelBoosting(BoostingParameters):
             if is_auto(self.max_features) and p > 1:
                 n_features = tuple(round(share * p) for share in plan.shares)
         are_few = (self.columns_.n_categories > 2) & (self.columns_.n_categories <= SETS_UP_TO)
-        by_code = plan.by_code if is_auto(self.max_iter) and self.growth == "node" and are_few.any() else (False,)
+        categories = plan.categories if is_auto(self.max_iter) and are_few.any() else ("sets",)
         is_free = is_auto(self.crisp_every) and is_auto(self.max_iter) and rules.prediction is None
         if not (is_free and self.growth == "node" and rules.decay == 1.0 and not rows.data.errors):
             plan = plan.without_mixtures(rules.crisp_every)
-        kernels = plan.kernels if has_scales else ()
-        return Choices(kernels, plan.beyond, max_leaves, min_mass, n_features, by_code, rules.crisp_every)
+        kernels, beyond = (plan.kernels, plan.beyond) if rows.trial.deviations.any() else ((CRISP,), {})
+        return Choices(
+            kernels if has_scales else (), beyond, max_leaves, min_mass, n_features, categories, rules.crisp_every
+        )
 
     def _score_function(self, rows: BoostingRows) -> Callable[[BoostingData, np.ndarray], float] | None:
         """The scorer of `scoring` as a function of rows and their raw scores; None for the loss."""

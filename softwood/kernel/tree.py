@@ -28,12 +28,12 @@ from softwood.kernel.choosing.bandwidth import (
     FOLDED_ROWS,
     REFINED_GRID,
     auto_parts,
+    best_of,
     choose_by_auto,
     choose_by_cv,
 )
-from softwood.kernel.choosing.refinement import RefinementChoice
+from softwood.kernel.choosing.refinement import SCALE, RefinementChoice, is_trend_better
 from softwood.kernel.choosing.size import SizeChoice
-from softwood.kernel.choosing.trend import SCALE, is_trend_better
 from softwood.kernel.data.bandwidths import loo_widths, silverman_widths, stated_widths
 from softwood.kernel.data.category_statistics import as_sets
 from softwood.kernel.data.column_statistics import standard_deviations
@@ -386,6 +386,13 @@ class _KernelTree(SearchedKernelModel):
         with stages.stage("choose", "trial") as steps:
             if widths is None and self.bandwidth == "cv":
                 self.bandwidth_ = choose_by_cv(data, limits, self._folds(rows), seed, steps, crisp=is_crisp)
+                widths = self.bandwidth_ * data.deviations
+            elif widths is None and chooses_passes and not self._chooses_size and limits.max_leaf_nodes is not None:
+                choice = SizeChoice(data, limits, data.deviations, seed, crisp=False, steps=steps, quick=True)
+                path = choice.compare(grid.tolist(), limits.max_leaf_nodes)
+                self.bandwidth_ = best_of(
+                    {scale: float(losses[-1]) for scale, losses in path.losses.items()} or {0.0: 0.0}
+                )
                 widths = self.bandwidth_ * data.deviations
             elif widths is None and not self._chooses_size:
                 self.bandwidth_ = choose_by_auto(data, limits, seed, steps, crisp=is_crisp, grid=grid)

@@ -142,7 +142,7 @@ def _label(trial: dict[str, Any]) -> str:
     words.append("any number of leaves" if leaves is None else f"{leaves} leaves")
     words += {
         "min_mass": [f"mass {trial['min_mass']:g}"],
-        "by_code": ["categories in order"],
+        "categories": [f"categories: {trial['categories']}"],
         "n_features": [f"{trial['max_features']} columns"],
         "rounds": [f"{trial['n_rounds']} rounds"],
     }.get(trial["stage"], [])

@@ -600,10 +600,6 @@ IN_ORDER = {
     "check_sample_weight_equivalence_on_dense_data": "a stream is learned in order: a weight of 2 is the row twice in "
     "succession, which tests/stream/test_model.py compares bit for bit"
 }
-ONCE_A_ROW = {
-    "check_sample_weight_equivalence_on_dense_data": "a leaf compares naive Bayes with the majority before it learns a "
-    "row, once for each row of whatever weight, as river and MOA do; a repeated row is predicted with its copy learned"
-}
 SPLITTING_WRONG = {
     "grace_period": [0.5, -1, None, np.nan, np.inf, "x"],
     "max_depth": FROM_ZERO_OR_NONE,
@@ -624,7 +620,6 @@ SPECS += both(
     n_rows=3000,
     unseen={"drift_delta": ALARMS["drift_delta"]},
     classifier={
-        "known_failures": ONCE_A_ROW,
         "wrong": {
             "split_criterion": NAME,
             "max_share_to_split": PART,

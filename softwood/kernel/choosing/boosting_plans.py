@@ -24,7 +24,7 @@ class Plan:
     max_leaves, min_mass, shares : numbers of leaves, smallest masses of a leaf, shares of the features; the first of
         each is used with all bandwidths
     leaves_of_many : numbers of leaves for tables of more than `FOLD_ROWS` different rows
-    by_code : whether columns of categories are split by the order of the categories, rather than by sets
+    categories : how the categories of a column are ordered, see `BoostingRules`
     n_folds, n_parts : number of folds of a small table, and how many of them are held out, one after the other
     learning_rate : of the model; trials have larger ones
     subsample : share of the rows that each tree is grown from
@@ -37,7 +37,7 @@ class Plan:
     leaves_of_many: tuple[int, ...] = (16, 31)
     min_mass: tuple[float, ...] = (10.0,)
     shares: tuple[float, ...] = (1.0,)
-    by_code: tuple[bool, ...] = (False,)
+    categories: tuple[str, ...] = ("sets",)
     n_folds: int = 3
     n_parts: int = 3
     learning_rate: float = 0.1
@@ -54,8 +54,9 @@ class Plan:
         return replace(self, kernels=tuple(map(fixed, self.kernels)), beyond=beyond)
 
 
+_BALANCED = Plan(shares=(1.0, 0.5), categories=("sets", "mixed", "codes"))
 PLANS = {
     "fast": Plan(beyond={}, leaves_of_many=(31,), n_folds=4, n_parts=1, learning_rate=0.2),
-    "balanced": Plan(shares=(1.0, 0.5), by_code=(False, True)),
-    "best": Plan(shares=(1.0, 0.5), by_code=(False, True), n_models=6),
+    "balanced": _BALANCED,
+    "best": replace(_BALANCED, n_models=6),
 }

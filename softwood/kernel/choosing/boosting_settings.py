@@ -69,22 +69,22 @@ class Setting:
     max_leaves : largest number of leaves of a tree; None: no limit
     min_mass : smallest mass of a leaf
     n_features : number of features drawn for each tree
+    categories : how categories are ordered, see `BoostingRules`
     crisp_every : every so manieth round has a bandwidth of 0; 0: none
-    by_code : whether columns of categories are split by thresholds of the categories' numbers, rather than by sets
     """
 
     scale: float | None
     max_leaves: int | None
     min_mass: float
     n_features: int
+    categories: str = "sets"
     crisp_every: int = 0
-    by_code: bool = False
 
     def of(self, rules: BoostingRules) -> BoostingRules:
         """The rules with this setting."""
         limits = replace(rules.limits, max_leaves=self.max_leaves, min_mass=self.min_mass)
         return replace(
-            rules, limits=limits, n_features=self.n_features, crisp_every=self.crisp_every, by_code=self.by_code
+            rules, limits=limits, n_features=self.n_features, categories=self.categories, crisp_every=self.crisp_every
         )
 
 
@@ -104,7 +104,7 @@ class Choices:
     max_leaves: tuple[int | None, ...]
     min_mass: tuple[float, ...]
     n_features: tuple[int, ...]
-    by_code: tuple[bool, ...] = (False,)
+    categories: tuple[str, ...] = ("sets",)
     crisp_every: int = 0
 
     @property
@@ -115,7 +115,7 @@ class Choices:
         """
         others = [
             (name, partial(replace, **{name: value}))
-            for name in ("by_code", "max_leaves", "min_mass", "n_features")
+            for name in ("categories", "max_leaves", "min_mass", "n_features")
             for value in getattr(self, name)[1:]
         ]
         if self.kernels:
@@ -128,7 +128,7 @@ class Choices:
     def first(self) -> Setting:
         """The setting without a search."""
         scale = 0.0 if self.kernels else None
-        return Setting(scale, self.max_leaves[0], self.min_mass[0], self.n_features[0], self.crisp_every)
+        return Setting(scale, self.max_leaves[0], self.min_mass[0], self.n_features[0], crisp_every=self.crisp_every)
 
     def _beyond(self, best: Setting) -> Setting:
         """Kernels beyond the best ones of those that are tried first."""
@@ -165,7 +165,7 @@ class Trial:
             "max_leaf_nodes": self.setting.max_leaves,
             "min_mass": self.setting.min_mass,
             "max_features": self.setting.n_features,
-            "categories": "codes" if self.setting.by_code else "sets",
+            "categories": self.setting.categories,
             "learning_rate": self.learning_rate,
             "n_rounds": self.n_rounds,
             "loss": self.loss,

@@ -20,6 +20,7 @@ from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.rounds.finishing import boosted_tree
 from softwood.kernel.rounds.held_out import HeldOutRows
 from softwood.kernel.rounds.leaves import refit_leaves, take_step
+from softwood.kernel.rounds.loops.boost_search import BY_GRADIENT, BY_NUMBER, DRAWN
 from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, NewtonTree
 from softwood.kernel.rounds.vectors import draw_direction, with_vectors
 from softwood.trees.tree import SoftTree
@@ -34,6 +35,9 @@ __all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "TreePrediction
 _BLOCK = 1 << 16
 # So many rounds with one tree for all raw scores are compared with one round with a tree for each.
 PACE = 3
+# Orders of categories from round to round, and how many orders can be drawn.
+_ORDERS = {"sets": (BY_GRADIENT,), "mixed": (BY_GRADIENT, DRAWN), "codes": (BY_NUMBER,)}
+_MOST_DRAWN = 1 << 30
 # Bytes of the histograms of all growers: with many features, fewer trees are grown at once.
 _MOST_BYTES = 1 << 30
 # In place of the rows of a tree that is kept without them.
@@ -102,7 +106,8 @@ class BoostingRules:
 
     Attributes
     ----------
-    by_code : whether columns of categories are split by thresholds of the categories' numbers, rather than by sets
+    categories : how the categories of a column are ordered, of which the search compares the beginnings: "sets" by
+        gradient, "mixed" by gradient or at random in turn, "codes" by number
     decay : factor on the bandwidth after each round
     crisp_every : every so manieth round has a bandwidth of 0; 0: none
     subsample : fraction of the rows for each round;  n_features : number of features drawn for each tree
@@ -117,7 +122,7 @@ class BoostingRules:
     learning_rate: float
     n_rounds: int
     limits: NewtonLimits
-    by_code: bool = False
+    categories: str = "sets"
     decay: float = 1.0
     crisp_every: int = 0
     subsample: float = 1.0
@@ -133,6 +138,12 @@ class BoostingRules:
     def pace(self) -> int:
         """How many times the rounds of a model with a tree for each raw score are needed."""
         return PACE if self.one_tree else 1
+
+    def category_order(self, seed: int, number: int) -> int:
+        """The order of categories in the trees of a round."""
+        orders = _ORDERS[self.categories]
+        order = orders[number % len(orders)]
+        return DRAWN + (seed + number) % _MOST_DRAWN if order == DRAWN else order
 
     def at(self, widths: np.ndarray) -> BoostingRules:
         """The rules of trees that are grown with these half-widths (p,)."""
@@ -220,8 +231,6 @@ class Rounds:
     ) -> None:
         self.reach: np.ndarray | None = None  # half-widths of the bins, if those of cells differ
         widths, cells = combine_widths(widths, [box()] * len(widths), data.errors, data.matrix)
-        if rules.by_code:
-            bins = bins._replace(n_categories=np.zeros(0, np.int64))
         if rules.decay == 1.0 and rules.crisp_every == 0:  # otherwise, the kernels of some rounds are narrower
             bins = merge_narrow_bins(bins, widths, data.weights)
         if cells is not None:
@@ -382,7 +391,9 @@ class Rounds:
         loss, rules, data, rows_sums = self.loss, self.rules, self.data, self.rows_sums[worker]
         if loss.n_scores > 1 and not rules.one_tree:
             rows_sums[:, 0], rows_sums[:, 1] = self.hessian[:, score], self.gradient[:, score]
-        tree = self.growers[worker].grow(rows_sums, rows, features, kernels)
+        tree = self.growers[worker].grow(
+            rows_sums, rows, features, kernels, rules.category_order(self.seed, self.result.n_rounds)
+        )
         if rules.one_tree:
             tree = with_vectors(tree, self.gradient, self.hessian, rules.limits.l2, self.threads)
         columns = slice(score, score + tree.values.shape[1])

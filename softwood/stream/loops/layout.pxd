@@ -50,6 +50,7 @@ cdef struct Settings:
     f64 restart_rise
     f64 unseen_values
     f64 many_ways
+    f64 portion
 
 
 cdef class TreeNodes:

@@ -93,13 +93,12 @@ def test_sets_predict_what_thresholds_of_the_statistics_predict(missing):
     threshold = float(np.median(categories.statistics.tables[1]))
     tree = SoftTree.from_nodes(
         children_left=[1, -1, 3, -1, -1], children_right=[2, -1, 4, -1, -1], parent=[-1, 0, 0, 2, 2],
-        depth=[0, 1, 1, 2, 2], feature=[1, -1, 2, -1, -1], threshold=[threshold, np.nan, 0.5, np.nan, np.nan],
+        depth=[0, 1, 1, 2, 2], feature=[1, -1, 0, -1, -1], threshold=[threshold, np.nan, 0.5, np.nan, np.nan],
         missing_left=[0.3, 0.5, 0.5, 0.5, 0.5], width=np.zeros(5), value=np.arange(5.0)[:, None], mass=np.ones(5),
         impurity=np.zeros(5), n_features=3,
     )  # fmt: skip
     found = as_sets(tree, N_CATEGORIES, categories)
-    assert found.gate.tolist() == [Gate.SUBSET, Gate.LEAF, Gate.SUBSET, Gate.LEAF, Gate.LEAF]
-    assert found.members(2).tolist() == [0]
+    assert found.gate.tolist() == [Gate.SUBSET, Gate.LEAF, Gate.KERNEL, Gate.LEAF, Gate.LEAF]
     assert np.array_equal(found.predict(matrix), tree.predict(categories.statistics.encode(matrix)))
     unknown = found.predict(np.array([[0.0, np.nan, 0.0]]))[0, 0]
     at_the_mean = tree.predict(np.array([[0.0, categories.statistics.middle, 0.0]]))[0, 0]
@@ -161,9 +160,9 @@ def test_boosting_tries_the_order_of_the_categories():
     X = pd.DataFrame({"size": [f"size {k:02d}" for k in size]})
     model = softwood.KernelBoostingRegressor(random_state=0).fit(X, y)
     best = min((trial for trial in model.search_ if trial["stage"] != "rounds"), key=lambda trial: trial["loss"])
-    assert {trial["categories"] for trial in model.search_} == {"sets", "codes"}
+    assert {trial["categories"] for trial in model.search_} == {"sets", "mixed", "codes"}
     assert best["categories"] == "codes"
     assert set(model.forest_.gate.tolist()) == {Gate.LEAF, Gate.SUBSET}
     assert model.score(X, y) > 0.99
     labels = [line.get_label() for line in softwood.plots.plot_search(model).lines]
-    assert any("categories in order" in label for label in labels)
+    assert any("categories: codes" in label for label in labels)

@@ -85,7 +85,7 @@ def class_tree(reference):
     criterion = GINI if reference.is_gini else INFO_GAIN
     settings = settings_of(reference)._replace(
         split_criterion=criterion, max_share_to_split=reference.max_share, many_ways=reference.many,
-        unseen_values=reference.unlikely,
+        unseen_values=reference.unlikely, portion=reference.copies,
     )  # fmt: skip
     tree = HoeffdingClassTree(
         settings, Limits(max_inner=reference.max_inner), len(reference.is_category), reference.n_outputs
@@ -160,6 +160,44 @@ def test_class_trees_are_those_of_the_reference(seed, is_gini, how):
         assert tree.arrays["counts"][number] == pytest.approx(counts, abs=1e-9)
     assert tree.predict(X[:20]) == pytest.approx(np.array([reference.predict(x) for x in X[:20]]), abs=1e-9)
     assert tree.n_rows == np.count_nonzero(weights)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("heaviest", "n"), [(2.0, 120), (100.0, 16)])
+def test_a_row_of_weight_w_is_judged_as_w_rows(seed, heaviest, n):
+    X, labels, _, weights = stream(seed, n)
+    weights *= np.random.default_rng(seed).uniform(0.2, heaviest, size=len(X))
+    found = []
+    for copies in (False, True):
+        reference = slow.ClassTree(
+            N_CLASSES, IS_CATEGORY, how="adaptive", delta=0.9, grace=15 * heaviest, copies=copies, unlikely=True
+        )
+        tree = class_tree(reference)
+        out, expected = learn_both(tree, reference, X, labels, weights)
+        assert_same_tree(tree, reference)
+        assert out == pytest.approx(expected, abs=1e-9)
+        for number, node in pairs(tree, reference):
+            scores = tree.arrays["numbers"][number, [MODEL_SCORE, PLAIN_SCORE]]
+            assert scores == pytest.approx(node.scores, rel=1e-9)
+        found.append(out)
+    assert not np.array_equal(*found)
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("seed", range(3))
+def test_one_leaf_judges_weights_as_repeated_rows(seed):
+    X, labels, _, _ = stream(seed)
+    weights = np.random.default_rng(seed).integers(0, 5, size=len(X))
+    settings = Settings(grace_period=1e9, leaf_prediction=ADAPTIVE, unseen_values=1.0, portion=1.0)
+    scores = []
+    for times in (np.ones_like(weights), weights):
+        tree = HoeffdingClassTree(settings, Limits(), X.shape[1], N_CLASSES)
+        rows = np.repeat(np.arange(len(X)), np.where(times > 0, weights // np.maximum(times, 1), 0))
+        tree.learn(X[rows], labels[rows], times[rows].astype(float), None)
+        scores.append(tree.arrays["numbers"][0, [MODEL_SCORE, PLAIN_SCORE]])
+    assert np.array_equal(*scores)
+    assert scores[0].sum() < 2.0 * weights.sum()
 
 
 @pytest.mark.tiny
