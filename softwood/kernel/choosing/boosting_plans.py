@@ -58,5 +58,5 @@ _BALANCED = Plan(shares=(1.0, 0.5), categories=("sets", "mixed", "codes"))
 PLANS = {
     "fast": Plan(beyond={}, leaves_of_many=(31,), n_folds=4, n_parts=1, learning_rate=0.2),
     "balanced": _BALANCED,
-    "best": replace(_BALANCED, n_models=6),
+    "best": replace(_BALANCED, max_leaves=(16, 8, 31), n_models=4),
 }
