@@ -193,7 +193,8 @@ class StreamForestClassifier(_StreamForest, StreamClassifierBase):
 
     Each tree learns each row a random number of times (online bagging). Crisp trees see a random part of the columns.
     Two ADWIN detectors watch the errors of each tree: after a warning a spare tree starts to learn beside it, and when
-    the drift is confirmed, the spare replaces it. Probabilities are the weighted geometric mean of those of the trees,
+    the drift is confirmed, the spare replaces it, unless its loss since the warning is more than 1.2 times that of the
+    tree. Probabilities are the weighted geometric mean of those of the trees,
     whose weights fall with their recent loss. Draws depend on `random_state`, the number of the tree and the number of
     the row alone: the model is the same for any `n_jobs`, and for any division of the stream into blocks.
 
@@ -222,7 +223,8 @@ class StreamForestRegressor(_StreamForest, StreamRegressorBase):
 
     Each tree learns each row a random number of times (online bagging). Crisp trees see a random part of the columns.
     Two ADWIN detectors watch the errors of each tree: after a warning a spare tree starts to learn beside it, and when
-    the drift is confirmed, the spare replaces it. Predictions are the weighted mean of those of the trees, whose
+    the drift is confirmed, the spare replaces it, unless its error since the warning is more than 1.2 times that of the
+    tree. Predictions are the weighted mean of those of the trees, whose
     weights fall with their recent absolute error. Draws depend on `random_state`, the number of the tree and the number
     of the row alone: the model is the same for any `n_jobs`, and for any division of the stream into blocks.
 
