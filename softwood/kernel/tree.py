@@ -88,16 +88,16 @@ class _KernelTree(SearchedKernelModel):
         as numbers. Leaf values are shrunk towards the nodes above them, as strongly as held-out rows say unless the
         number of passes is given; in trees of sets of categories alone, nothing else changes. Those of a refined
         classifier are logarithms of probabilities, and its prediction is the softmax of their weighted sum. A leaf may
-        have less mass than `min_mass` after refining, even none, where the rows around it have a small share in it.
-        Trees that predict without kernels are not refined.
+        have less mass than `min_mass` after refining; leaves that lose all rows are dropped. Trees that predict without
+        kernels are not refined.
     trend : {"linear", "auto"} or None
         Whether a linear function of at most eight columns is added to the tree. Its columns are chosen by held-out
         loss, and the tree is grown from what it does not explain. Outside of the range of the training rows, a column
         counts as the nearest end of it, and a missing value counts as the mean. Categories and columns with measurement
         errors have no trend. "auto" tries a trend if the number of leaves is given or chosen and the bandwidth is
-        chosen, and keeps it if refined trees beside it have the smaller held-out loss. The model is then the sum
-        ``forest_`` of the tree and of one tree for each column of the trend. Trends of classes add up to log odds, or
-        to scores before the softmax.
+        chosen, and keeps it if the held-out loss of refined trees beside it is smaller, or larger by at most a quarter
+        of its standard error. The model is then the sum ``forest_`` of the tree and of one tree for each column of the
+        trend. Trends of classes add up to log odds, or to scores before the softmax.
     bandwidth_per_node : bool
         If True, compute the bandwidths again at every node from the rows in that node. Requires `bandwidth` to be
         numbers, "silverman" or "loo".

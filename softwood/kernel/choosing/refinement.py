@@ -102,6 +102,8 @@ class RefinementChoice:
         halve : whether smaller trees are tried
         wider : trees of larger half-widths, which are chosen if they are better once they are refined
         """
+        if not self._parts:
+            return Refined(loss=0.0, error=0.0, size=most, n_passes=0, strength=1.0)
         growths = self._grow(most)
         found: list[_Race] = []
         for size in sorted({max(2, -(-most // 2**k)) for k in range(HALVINGS + 1 if halve else 1)}):
@@ -123,13 +125,10 @@ class RefinementChoice:
             if chosen.n_passes == MOST_PASSES:  # more passes are better, so less shrinkage is
                 break
             other = race.restarted(strength)
-            for passes in (chosen.n_passes, MOST_PASSES):
-                self._run(other, passes)
-                is_better = other.best.loss < chosen.loss - BETTER_BY * chosen.error
-                if not is_better:
-                    break
-            if not is_better:
+            self._run(other, chosen.n_passes)
+            if other.best.loss >= chosen.loss - BETTER_BY * chosen.error:
                 break
+            self._run(other)
             chosen = other.best
         return replace(chosen, is_wider=is_wider)
 
