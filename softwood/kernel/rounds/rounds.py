@@ -111,6 +111,7 @@ class BoostingRules:
     by_statistic : (p,) columns of statistics of categories: trees grow with kernels on them, and predict without,
         because finished trees have sets; None if there are none
     decay : factor on the bandwidth after each round
+    crisp_every : every so manieth round has a bandwidth of 0; 0: none
     subsample : fraction of the rows for each round;  n_features : number of features drawn for each tree
     one_tree : whether a round has one tree for all raw scores, with a vector of values in every leaf
     n_iter_no_change, tol : stop after this many rounds in a row in which the validation loss falls by no more than
@@ -126,6 +127,7 @@ class BoostingRules:
     categories: str = "sets"
     by_statistic: np.ndarray | None = None
     decay: float = 1.0
+    crisp_every: int = 0
     subsample: float = 1.0
     n_features: int | None = None
     one_tree: bool = False
@@ -236,7 +238,7 @@ class Rounds:
     ) -> None:
         self.reach: np.ndarray | None = None  # half-widths of the bins, if those of cells differ
         widths, cells = combine_widths(widths, [box()] * len(widths), data.errors, data.matrix)
-        if rules.decay == 1.0:  # otherwise, kernels become narrower from round to round
+        if rules.decay == 1.0 and rules.crisp_every == 0:  # otherwise, the kernels of some rounds are narrower
             bins = merge_narrow_bins(bins, widths, data.weights)
         if cells is not None:
             bins, self.reach = bin_cells(bins, widths, cells, data.weights)
@@ -252,6 +254,7 @@ class Rounds:
         self.all_features = np.arange(data.matrix.shape[1])
         self.growers: list[NewtonGrower] = []
         self.kernels: Boxes | None = None
+        self.crisp: Boxes | None = None
         self.scored = None
         if scored is not None:
             is_all = len(scored) == n  # a slice makes no copy
@@ -314,11 +317,9 @@ class Rounds:
         """Add the trees of a round, all of them from the same raw scores."""
         if not self.growers:
             self._prepare()
-        n_trees, rules, number = self.n_trees, self.rules, self.result.n_rounds
+        n_trees, number = self.n_trees, self.result.n_rounds
         rows, features = self._draw(number)
-        if self.kernels is None or rules.decay != 1.0:
-            self.kernels = Boxes.of(self.bins, self.widths * rules.decay**number, self.reach)
-        kernels = self.kernels
+        kernels = self._kernels_of(number)
         self._set_gradients(number)
         trees: list[NewtonTree | None] = [None] * n_trees
 
@@ -334,6 +335,16 @@ class Rounds:
             self.raw[:] = self.updated
         self.result.trees += [tree for tree in trees if tree is not None]
         self.result.output += range(n_trees)
+
+    def _kernels_of(self, number: int) -> Boxes:
+        """The kernels of a round."""
+        rules = self.rules
+        if rules.crisp_every and number % rules.crisp_every == rules.crisp_every - 1:
+            self.crisp = self.crisp or Boxes.of(self.bins, np.zeros_like(self.widths))
+            return self.crisp
+        if self.kernels is None or rules.decay != 1.0:
+            self.kernels = Boxes.of(self.bins, self.widths * rules.decay**number, self.reach)
+        return self.kernels
 
     def _draw(self, number: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
         """Rows of a round, None for all, and features of each of its trees."""
