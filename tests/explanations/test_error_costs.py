@@ -4,6 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from softwood import (
     Kernel,
@@ -252,6 +255,10 @@ def test_what_is_refused():
     for wrong in (SoftTreeRegressor(max_leaf_nodes=2).fit(X, y), model.tree_, KernelTreeRegressor):
         with pytest.raises(TypeError, match="error_budget takes a fitted kernel tree"):
             error_budget(wrong, X, y)
+    with pytest.raises(TypeError, match="Of a pipeline, pass its last step"):
+        error_budget(make_pipeline(StandardScaler(), model).fit(X, y), X, y)
+    with pytest.raises(TypeError, match="Pass its best_estimator_"):
+        error_budget(GridSearchCV(crisp_tree(), {"min_mass": [1, 2]}, cv=2).fit(X, y), X, y)
     for parameter, value in (("rows", "good"), ("n_repeats", 0), ("loss", "log_loss"), ("loss", "hinge")):
         with pytest.raises(ValueError, match=f"The {parameter!r} parameter of error_budget must be"):
             error_budget(model, X, y, **{parameter: value})
