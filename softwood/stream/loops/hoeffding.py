@@ -500,8 +500,9 @@ def update_scale(scaler, j, x, weight, memory, limit):
     past, variance = scaler[SCALED_WEIGHT, j], scaler[VARIANCE, j]
     if limit > 0.0 and variance > 0.0:
         past = past_weight(scaler, j, x, weight, limit)
-        reach = limit * math.sqrt(variance)
-        d = min(max(d, -reach), reach)
+        if not abs(d) * scaler[INVERSE, j] < 0.5 * limit:
+            reach = limit * math.sqrt(variance)
+            d = min(max(d, -reach), reach)
     n = min(past + weight, max(memory, weight))
     part = weight / n
     scaler[SCALED_WEIGHT, j] = n

@@ -51,6 +51,7 @@ cdef struct Settings:
     f64 unseen_values
     f64 many_ways
     f64 judges_copies
+    f64 small_error
 
 
 cdef class TreeNodes:
