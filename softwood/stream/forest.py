@@ -36,6 +36,8 @@ CRISP = {"grace_period": 50, "delta": 0.01, "drift_delta": None}
 # Soft trees learn the other draws of a row at once when their error is smaller than this.
 SMALL_CLASS_ERROR = 0.1
 SMALL_REAL_ERROR = 0.2
+# Leaves of crisp trees try to split when they have become heavier by this share, which spares most searches in vain.
+LEAST_GROWTH = 0.2
 # Parameters of a tree that are not those of a tree in a forest.
 NOT_OF_TREES = {
     "random_state", "class_weight", "categorical_features", "max_size", "drift_delta", "restart_rise",
@@ -154,7 +156,8 @@ class _StreamForest(StreamModel):
         except ValueError as error:
             raise ValueError(f"{parameter_error(self, name, wanted, given)} {error}") from None
         small = SMALL_CLASS_ERROR if is_classifier(self) else SMALL_REAL_ERROR
-        settings = growth.settings._replace(judges_copies=0.0, small_error=small)  # weights are draws
+        # Weights are draws.
+        settings = growth.settings._replace(judges_copies=0.0, small_error=small, least_growth=LEAST_GROWTH)
         return Recipe(type(growth), settings, growth.limits, share)
 
     # Learning

@@ -52,6 +52,7 @@ cdef struct Settings:
     f64 many_ways
     f64 judges_copies
     f64 small_error
+    f64 least_growth
 
 
 cdef class TreeNodes:

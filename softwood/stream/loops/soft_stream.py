@@ -288,8 +288,8 @@ def learn_soft(rows, start, tree, soft, path, statistics):
     """Learn rows one after the other, from row `start` on, while there is space and no alarm; returns a `Learned`.
 
     A row of weight 2 is learned twice: to Adam, a gradient twice as large would be something else. Of large weights
-    the first portions are larger than 1, so that no row takes long. In forests, what is left of the weight is learned at
-    once when the error is small.
+    the first portions are larger than 1, so that no row takes long. In forests, what is left of the weight is learned
+    at once when the error is small.
     """
     n_outputs, limit, memory = soft.values.shape[2], tree.settings.outlier_limit, tree.settings.scaler_memory
     is_class, grows, has_out = rows.labels is not None, statistics is not None, rows.out.shape[0] > 0
