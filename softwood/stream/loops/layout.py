@@ -105,8 +105,8 @@ class Settings(NamedTuple):
     small_error : of soft trees in forests: once the error of a row, the distance of the probability of its class from
         1, or of the prediction from the target in standard deviations, is smaller, what is left of its weight is
         learned at once; 0: it is learned in portions of 1
-    least_growth : of Hoeffding trees in forests: share by which a leaf must have become heavier since the last attempt to
-        split it, if that is more than the grace period
+    least_growth : of Hoeffding trees in forests: share by which a leaf must have become heavier since the last attempt
+        to split it, if that is more than the grace period
     others : of soft trees; an `outlier_limit` of 0 means no limit, a `merit_range` of 0 the logarithm of the number of
         classes
     """
