@@ -266,7 +266,7 @@ class BoostingParameters(KernelModel):
         return replace(rules, n_rounds=rules.pace * self._most_rounds(rate)) if is_auto(self.max_iter) else rules
 
     def _given_crisp_every(self) -> int:
-        every = self.crisp_every
+        every: Any = self.crisp_every
         if isinstance(every, bool) or not isinstance(every, Integral) or every < 0:
             raise parameter_error(self, "crisp_every", "an int in the range [0, inf) or 'auto'", every)
         return int(every)
