@@ -118,7 +118,8 @@ class KernelBoosting(BoostingParameters):
             stages = fit.stages()
             rules = self._rules_for(rules, rows, is_given=validation[0] is not None)
             rules, widths = self._search(rules, rows, stages)
-            self.bandwidths_, self._prediction_kernels_ = widths, self._kernels_of(rules, widths, rows)
+            self.bandwidths_ = np.where(self.columns_.is_category, 0.0, widths)
+            self._prediction_kernels_ = self._kernels_of(rules, widths, rows)
             result = Boosted(rows.start, n_models=rules.n_models)
 
             def results() -> dict[str, Any]:
@@ -288,6 +289,7 @@ class KernelBoosting(BoostingParameters):
             limits=replace(rules.limits, directions=directions, min_mass=min_mass, l2=l2),
             n_features=self._n_draw(rows.data.matrix.shape[1]),
             n_iter_no_change=rules.n_iter_no_change if stops else None,
+            by_statistic=None if rows.categories is None else rows.categories.is_many,
             score=self._score_function(rows),
             prediction=TreePrediction.of(kernels, rows.data.errors, self.prediction_bandwidth),
         )
@@ -312,7 +314,7 @@ class KernelBoosting(BoostingParameters):
             self.search_ = [trial.as_dict() for trial in search.trials]
         if setting.scale is not None:
             self.bandwidth_ = setting.scale
-            widths = setting.scale * rows.trial.deviations
+            widths = setting.scale * rows.spreads
         self.max_leaf_nodes_, self.min_mass_, self.max_features_, self.crisp_every_ = (
             setting.max_leaves, setting.min_mass, setting.n_features, setting.crisp_every
         )  # fmt: skip
@@ -345,7 +347,7 @@ class KernelBoosting(BoostingParameters):
         may_mix = chooses and is_auto(self.crisp_every) and rules.prediction is None and self.growth == "node"
         if not may_mix or rules.decay != 1.0 or rows.data.errors:
             plan = plan.without_mixtures(rules.crisp_every)
-        kernels, beyond = (plan.kernels, plan.beyond) if rows.trial.deviations.any() else ((CRISP,), {})
+        kernels, beyond = (plan.kernels, plan.beyond) if rows.spreads.any() else ((CRISP,), {})
         first = {name: values[0] for name, values in others.items()}
         setting = Setting(0.0 if has_scales else None, crisp_every=rules.crisp_every, **first)
         return Choices(setting, kernels if has_scales else (), beyond, others)

@@ -147,9 +147,10 @@ class BoostingParameters(KernelModel):
         The chosen or given number of columns of the encoded table that is drawn for each tree.
     search_ : list of dict
         The trials that chose what was "auto", in their order: ``stage``, ``bandwidth``, ``crisp_every``,
-        ``max_leaf_nodes``, ``min_mass``, ``max_features``, ``categories`` ("sets", or "codes" for splits in
-        alphabetical order), ``learning_rate``, ``n_rounds`` with the smallest held-out ``loss``, and ``losses`` before
-        the first round and after each round. `softwood.plots.plot_search` draws them. Only if there were trials.
+        ``max_leaf_nodes``, ``min_mass``, ``max_features``, ``categories`` ("sets", "mixed" with sets by drawn orders
+        in every second round, or "codes" for splits in alphabetical order), ``learning_rate``, ``n_rounds`` with the
+        smallest held-out ``loss``, and ``losses`` before the first round and after each round.
+        `softwood.plots.plot_search` draws them. Only if there were trials.
     train_score_ : ndarray of shape (n_rounds + 1,)
         Negative loss on the training rows (on a sample of 20 000, if there are more), before the first round and after
         each round.

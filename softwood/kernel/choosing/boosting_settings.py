@@ -343,7 +343,7 @@ class Search:
     def _widths_of(self, setting: Setting) -> np.ndarray:
         """Half-widths (p,) of a setting, without measurement errors."""
         if setting.scale is not None:
-            return setting.scale * self._rows.trial.deviations
+            return setting.scale * self._rows.spreads
         assert self._widths is not None
         return self._widths
 

@@ -108,6 +108,8 @@ class BoostingRules:
     ----------
     categories : how the categories of a column are ordered, of which the search compares the beginnings: "sets" by
         gradient, "mixed" by gradient or at random in turn, "codes" by number
+    by_statistic : (p,) columns of statistics of categories: trees grow with kernels on them, and predict without,
+        because finished trees have sets; None if there are none
     decay : factor on the bandwidth after each round
     crisp_every : every so manieth round has a bandwidth of 0; 0: none
     subsample : fraction of the rows for each round;  n_features : number of features drawn for each tree
@@ -123,6 +125,7 @@ class BoostingRules:
     n_rounds: int
     limits: NewtonLimits
     categories: str = "sets"
+    by_statistic: np.ndarray | None = None
     decay: float = 1.0
     crisp_every: int = 0
     subsample: float = 1.0
@@ -147,7 +150,11 @@ class BoostingRules:
 
     def at(self, widths: np.ndarray) -> BoostingRules:
         """The rules of trees that are grown with these half-widths (p,)."""
-        return self if self.prediction is None else replace(self, prediction=self.prediction.at(widths))
+        return self if self.prediction is None else replace(self, prediction=self.prediction.at(self.finished(widths)))
+
+    def finished(self, widths: np.ndarray) -> np.ndarray:
+        """Half-widths of finished trees that are grown with these."""
+        return widths if self.by_statistic is None else np.where(self.by_statistic, 0.0, widths)
 
 
 @dataclass
@@ -287,7 +294,7 @@ class Rounds:
         self.all_rows: list[HeldOutRows] = []
         self.held_out: list[HeldOutRows] = []
         if rules.prediction is None:
-            if rules.subsample < 1.0:
+            if rules.subsample < 1.0 or rules.by_statistic is not None:
                 self.all_rows = [HeldOutRows(self.data.matrix, self.bins.n_categories) for _ in self.growers]
             if validation is not None:
                 self.held_out = [HeldOutRows(validation.matrix, self.bins.n_categories) for _ in self.growers]
@@ -394,6 +401,7 @@ class Rounds:
         tree = self.growers[worker].grow(
             rows_sums, rows, features, kernels, rules.category_order(self.seed, self.result.n_rounds)
         )
+        tree = replace(tree, widths=rules.finished(tree.widths))
         if rules.one_tree:
             tree = with_vectors(tree, self.gradient, self.hessian, rules.limits.l2, self.threads)
         columns = slice(score, score + tree.values.shape[1])
@@ -402,7 +410,7 @@ class Rounds:
         take_step(tree.values, loss.max_step, rules.learning_rate, self.result.n_rounds)
         if rules.prediction is not None:
             self.updated[:, columns] += rules.prediction.predict(boosted_tree(tree), data)
-        elif rows is None:
+        elif not self.all_rows:
             tree.add_to(self.updated, score, self.growers[worker].threads)
         else:
             self.all_rows[worker].add(tree, self.updated, score)
