@@ -74,6 +74,12 @@ class TreeRowsInMemory:
         """Mass of all rows."""
         return float(self.data.weights.sum())
 
+    @property
+    def counts(self) -> np.ndarray:
+        """Weights of the rows without those of their classes, 0 for rows of classes without weight, (n,)."""
+        weights = self.data.weights
+        return np.divide(weights, self.factors, out=np.zeros_like(weights), where=np.asarray(self.factors) > 0)
+
     def problem(self, widths: np.ndarray) -> GrowthProblem:
         """What trees with these half-widths (p,) are grown from and finished with."""
         return self.data.problem(widths)

@@ -35,13 +35,19 @@ HALVINGS = 3
 
 @dataclass(frozen=True)
 class Refined:
-    """Trees of one size and strength of the shrinkage: the best number of passes, the mean loss, its standard error."""
+    """Trees of one size and strength of the shrinkage: the best number of passes, the mean loss, its standard error.
+
+    Attributes
+    ----------
+    outputs : of each part, those of its distinct held-out rows, see `Refinement.outputs`
+    """
 
     loss: float
     error: float
     size: int
     n_passes: int
     strength: float
+    outputs: list[np.ndarray]
 
 
 class RefinementChoice:
@@ -108,6 +114,13 @@ class RefinementChoice:
         """Held-out loss of trees of so many leaves, after a few passes or without refining."""
         return self._refine(self._grow(size), size, most=FEW_PASSES if refines else 0).loss
 
+    def held_out(self, chosen: Refined) -> list[np.ndarray]:
+        """Of each part, the outputs of its held-out rows, nan for rows without weight; see `Refinement.outputs`."""
+        found = []
+        for outputs, (_, rows) in zip(chosen.outputs, self._rows, strict=True):
+            found.append(np.where(rows.place[:, None] < 0, np.nan, outputs[rows.place]))
+        return found
+
     def _distinct(self, rows: np.ndarray, cells: np.ndarray | None) -> DistinctRows:
         data = self._data
         own = None if cells is None else cells[rows]
@@ -140,8 +153,9 @@ class RefinementChoice:
         ]
 
         def judged() -> Refined:
-            loss, error = self._loss(trained)
-            return Refined(loss, error, size, trained[0].n_passes, strength)
+            outputs = [each.outputs(rows) for each, (_, rows) in zip(trained, self._rows, strict=True)]
+            loss, error = self._loss(trained, outputs)
+            return Refined(loss, error, size, trained[0].n_passes, strength, outputs)
 
         best, since = judged(), 0
         while since < PATIENCE and trained[0].n_passes < most:
@@ -153,11 +167,11 @@ class RefinementChoice:
         step.end(validation_loss=best.loss, n_leaves=size, n_passes=best.n_passes)
         return best
 
-    def _loss(self, trained: list[Refinement]) -> tuple[float, float]:
+    def _loss(self, trained: list[Refinement], outputs: list[np.ndarray]) -> tuple[float, float]:
         """Mean held-out loss, and its standard error; rows that are held out several times count once in it."""
         mass = total = squares = 0.0
-        for refinement, (_, rows) in zip(trained, self._rows, strict=True):
-            losses, weights = refinement.losses(rows), rows.weights
+        for refinement, found, (_, rows) in zip(trained, outputs, self._rows, strict=True):
+            losses, weights = refinement.losses(rows, found), rows.weights
             mass, total = mass + float(weights.sum()), total + float(weights @ losses)
             squares += float(weights @ losses**2)
         mean = total / mass
