@@ -28,6 +28,7 @@ from softwood.fitted import FittedModel
 from softwood.outputs import final_link
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
+from softwood.uncertainty.held_out import HeldOut
 from softwood.uncertainty.methods import CalibratedClassifier, CalibratedRegressor
 
 __all__ = [
@@ -73,6 +74,7 @@ class TreeEstimator(BaseEstimator):
     tree_: SoftTree
     columns_: Columns
     n_features_in_: int
+    _held_out_: HeldOut  # only if `fit` has predictions of rows by models that did not learn from them
 
     def _read_targets(self, y: Any, weights: np.ndarray) -> ClassTargets | RealTargets:
         raise NotImplementedError

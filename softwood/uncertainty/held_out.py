@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,3 +42,12 @@ class HeldOut:
         if not len(rows):
             return None
         return cls(matrix[rows], predictions[rows], truth[rows], weights[rows])
+
+    @classmethod
+    def together(cls, parts: Iterable[HeldOut | None]) -> HeldOut | None:
+        """Several of them as one."""
+        found = [part for part in parts if part is not None]
+        if not found:
+            return None
+        names = ("matrix", "predictions", "truth", "weights")
+        return cls(*(np.concatenate([getattr(part, name) for part in found]) for name in names))

@@ -34,7 +34,6 @@ class CalibratedModel:
     Most users never ask for intervals, so `fit` only keeps the rows, and the scores are computed at their first use.
     """
 
-    _held_out_: HeldOut
     _scores_: Calibration
     _spread_: Spread
 
@@ -99,7 +98,7 @@ class CalibratedModel:
 
     def _settle(self) -> None:
         """Compute the scores of the rows that `fit` has kept, and drop the rows."""
-        rows = vars(self).get("_held_out_")
+        rows: HeldOut | None = vars(self).get("_held_out_")
         if rows is None:
             return
         found = self._scored(rows.matrix, rows.predictions, rows.truth, rows.weights, is_cross=True)[1]

@@ -319,6 +319,28 @@ class Rounds:
         self.result.trees += [tree for tree in trees if tree is not None]
         self.result.output += range(n_trees)
 
+    def held_out_scores(self, n_rounds: int) -> np.ndarray:
+        """Raw scores of the validation rows after this many rounds, or after all if there are fewer, (n, n_scores)."""
+        validation, result, rules = self.validation, self.result, self.rules
+        assert validation is not None
+        n = min(n_rounds, result.n_rounds) * result.per_round
+        raw = _tile(result.base, len(validation.matrix), "C" if rules.one_tree else "F")
+        reader = HeldOutRows(validation.matrix, self.bins.n_categories) if rules.prediction is None else None
+        for tree, score in zip(result.trees[:n], result.output, strict=False):
+            self._add_held_out(tree, raw, score, reader)
+        return raw
+
+    def _add_held_out(self, tree: NewtonTree, raw: np.ndarray, score: int, reader: HeldOutRows | None) -> None:
+        """Add a tree to raw scores of the validation rows."""
+        if reader is not None:
+            reader.add(tree, raw, score)
+            return
+        assert self.rules.prediction is not None
+        assert self.validation is not None
+        raw[:, score : score + tree.values.shape[1]] += self.rules.prediction.predict(
+            boosted_tree(tree), self.validation
+        )
+
     def _draw(self, number: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
         """Rows of a round, None for all, and features of each of its trees."""
         p, n_trees, rules = self.data.matrix.shape[1], self.n_trees, self.rules
@@ -384,12 +406,9 @@ class Rounds:
             tree.add_to(self.updated, score, self.growers[worker].threads)
         else:
             self.all_rows[worker].add(tree, self.updated, score)
-        if self.validation is not None and self.raw_validation is not None:
-            if rules.prediction is None:
-                self.held_out[worker].add(tree, self.raw_validation, score)
-            else:
-                predicted = rules.prediction.predict(boosted_tree(tree), self.validation)
-                self.raw_validation[:, columns] += predicted
+        if self.raw_validation is not None:
+            reader = self.held_out[worker] if rules.prediction is None else None
+            self._add_held_out(tree, self.raw_validation, score, reader)
         return replace(tree, leaves=_NONE, rows=_NONE, shares=None)
 
 
