@@ -468,10 +468,9 @@ class _KernelTree(SearchedKernelModel):
             if found is None
             else [_predictions(outputs, targets) for outputs in found]
         )
-        which = np.concatenate([test for _, test in choice.parts])
-        shares = rows.counts / np.maximum(np.bincount(which, minlength=len(data.matrix)), 1)
+        which, first = np.unique(np.concatenate([test for _, test in choice.parts]), return_index=True)
         truth = targets.in_units(targets.matrix()[which])
-        return HeldOut.of(data.matrix[which], np.concatenate(predictions), truth, shares[which])
+        return HeldOut.of(data.matrix[which], np.concatenate(predictions)[first], truth, rows.counts[which])
 
     def _predict_parts(
         self, rows: TreeRowsInMemory, choice: _Choice, learned: Learned, targets: ClassTargets | RealTargets

@@ -107,6 +107,11 @@ class CalibratedModel:
         self._scores_ = found
         vars(self).pop("_held_out_", None)
 
+    def _drop_scores(self) -> None:
+        """Forget the scores, which are those of another model."""
+        for name in ("_held_out_", "_scores_", "_spread_"):
+            vars(self).pop(name, None)
+
     def __getstate__(self) -> Any:
         self._settle()  # copies and pickles hold no rows
         return super().__getstate__()
