@@ -336,6 +336,11 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
         Whether `predict` treats a category that was not seen in `fit` as a missing value or raises an error.
     verbose : int
         If 1, print progress about once per second. If 2 or more, print every step.
+
+    Attributes
+    ----------
+    calibration_ : Calibration
+        Errors on held-out rows, for intervals and sets. Only if `fit` has held rows out, or after `calibrate`.
     """
 
     categorical_features: Sequence[Any] | np.ndarray | Literal["from_dtype"] | None = "from_dtype"

@@ -64,12 +64,13 @@ class _SoftTree(SoftRules, ValidatedTree):
         try:
             with stages.stage("grow", "trial") as steps:
                 grow_soft_tree(*arguments, tree=tree, steps=steps, snapshot=lambda: results(tree))
-            if rules.refine and not stages.is_stopped:
+            refines = rules.refine and not stages.is_stopped
+            if refines:
                 with stages.stage("refine", "pass", rules.refine_max_iter) as steps:
                     refine(tree, *arguments, steps=steps, snapshot=refined)
             if not stages.is_stopped:
                 self._keep_validation(data, predict_validation(tree, data))
-            if rules.refine and refits and not stages.is_stopped:
+            if refines and refits:
                 refit_values(tree, data.everything())
         finally:
             self.__dict__.update(results(tree))

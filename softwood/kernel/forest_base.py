@@ -87,9 +87,6 @@ class KernelForest(SearchedKernelModel):
         The chosen bandwidth in standard deviations. Only if `bandwidth` is "auto", "oob" or "cv".
     oob_score_ : float
         Score of the out-of-bag predictions. Only if `oob_score` is set.
-    calibration_ : Calibration
-        Errors on held-out rows, for intervals and sets. Only if there are rows out of the bag (``bootstrap=True``,
-        ``growth="node"``, and no trees of an earlier fit), or after `calibrate`.
     """
 
     n_estimators: int = field(default=100, kw_only=False)

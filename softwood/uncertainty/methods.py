@@ -22,7 +22,7 @@ from softwood.uncertainty.held_out import HeldOut
 from softwood.uncertainty.levels import check_coverage
 from softwood.uncertainty.spread import LEAST_ROWS, Spread, constant_spread, learn_spread
 
-__all__ = ["CalibratedClassifier", "CalibratedRegressor"]
+__all__ = ["CalibratedClassifier", "CalibratedModel", "CalibratedRegressor"]
 
 # Without a spread from `fit`, this part of the rows for the calibration teaches it, and the others give the scores.
 _TEACHING_PARTS = 3
@@ -40,7 +40,7 @@ class CalibratedModel:
     @property
     def calibration_(self) -> Calibration:
         """Scores of rows that the model did not learn from; only if `fit` has such rows, or after `calibrate`."""
-        self._settle()
+        self.settle_scores()
         if "_scores_" not in vars(self):
             raise AttributeError(f"This {type(self).__name__} has no rows that it did not learn from.")
         return self._scores_
@@ -76,7 +76,7 @@ class CalibratedModel:
         """
         model: Any = self
         _ = model._finished
-        self._settle()
+        self.settle_scores()
         if y is None:
             raise ValueError("calibrate needs the targets y of the rows. Got None instead.")
         X, y, sample_weight, _ = rows_with_weight(X, y, sample_weight)
@@ -96,7 +96,7 @@ class CalibratedModel:
         self._scores_ = found
         return self
 
-    def _settle(self) -> None:
+    def settle_scores(self) -> None:
         """Compute the scores of the rows that `fit` has kept, and drop the rows."""
         rows: HeldOut | None = vars(self).get("_held_out_")
         if rows is None:
@@ -112,8 +112,13 @@ class CalibratedModel:
         for name in ("_held_out_", "_scores_", "_spread_"):
             vars(self).pop(name, None)
 
+    def __copy__(self) -> Self:
+        found = object.__new__(type(self))
+        vars(found).update(vars(self))
+        return found
+
     def __getstate__(self) -> Any:
-        self._settle()  # copies and pickles hold no rows
+        self.settle_scores()  # pickles hold no rows
         return super().__getstate__()
 
     def _calibration(self) -> Any:

@@ -241,7 +241,9 @@ class Search:
         self._n_groups = int(self._data.group.max()) + 1
         self.trials: list[Trial] = []
         self._folds: list[_Part] = []
-        self._leaders: list[_Course] = []  # of the best trial, a course for each part
+        # Of the best and of the latest trial, a course for each part.
+        self._leaders: list[_Course] = []
+        self._latest: list[_Course] = []
         # Those that the rounds were counted or followed on, with this number of rounds.
         self._counted: tuple[list[_Part], list[_Course], int] = [], [], 0
 
@@ -263,7 +265,7 @@ class Search:
         rate = min(self._rules.learning_rate * n_rounds / rounds, self._fast_rate)
         best = choices.first
         for (stage, vary), step in zip(choices.trials, steps, strict=False):
-            trial, _ = self._run(stage, vary(best), parts, rate, rounds, FAST_PATIENCE * self._rules.pace)
+            trial = self._run(stage, vary(best), parts, rate, rounds, FAST_PATIENCE * self._rules.pace)
             best = self.best.setting
             shown = {name: value for name, value in trial.as_dict().items() if name in _SHOWN and value is not None}
             step.end(None, **shown, validation_loss=trial.loss)
@@ -279,7 +281,8 @@ class Search:
             most = max(1, round(self._rules.n_rounds * rate / self._fast_rate))
             if not is_known:
                 self._leaders = []
-            trial, courses = self._run("rounds", setting, parts, self._fast_rate, most, PATIENCE * self._rules.pace)
+            trial = self._run("rounds", setting, parts, self._fast_rate, most, PATIENCE * self._rules.pace)
+            courses = self._latest
         self._counted = parts, courses, trial.n_rounds
         training_mass = sum(part.train.weights.sum() for part in parts) / len(parts)
         more = trial.learning_rate / rate * self._data.weights.sum() / training_mass
@@ -315,7 +318,7 @@ class Search:
 
     def _run(
         self, stage: str, setting: Setting, parts: list[_Part], rate: float, n_rounds: int, patience: int
-    ) -> tuple[Trial, list[_Course]]:
+    ) -> Trial:
         """Run a trial; the stage "rounds" continues the best one."""
         is_count = stage == "rounds"
         courses = self._leaders if is_count else []
@@ -336,7 +339,8 @@ class Search:
         if not self.trials or trial.loss < self.best.loss:
             self._leaders = courses
         self.trials.append(trial)
-        return trial, courses
+        self._latest = courses
+        return trial
 
     def _best_curve(self, n_parts: int, parts: list[_Part]) -> np.ndarray:
         """Mean curve of the best trial on the first parts."""
