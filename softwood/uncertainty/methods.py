@@ -124,7 +124,7 @@ class CalibratedModel:
     def _calibration(self) -> Any:
         model: Any = self
         _ = model._finished
-        if not self._has_scores:
+        if not self.has_scores:
             raise NotFittedError(
                 f"This {type(self).__name__} has no rows that it did not learn from, which intervals, sets and "
                 "distributions of errors need. Call calibrate(X, y) with such rows, or calibrate(X, y, cv=5) with the "
@@ -133,7 +133,8 @@ class CalibratedModel:
         return self.calibration_
 
     @property
-    def _has_scores(self) -> bool:
+    def has_scores(self) -> bool:
+        """Whether intervals, sets and distributions of errors can be predicted."""
         return not {"_held_out_", "_scores_"}.isdisjoint(vars(self))
 
     def _calibrated_predictions(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
@@ -295,7 +296,7 @@ class CalibratedRegressor(CalibratedModel):
                 f"This {type(self).__name__} has kept no targets. Call keep_targets(X, y) with the training rows of a "
                 "kernel tree or forest."
             )
-        return source == "leaves" or (source == "auto" and has_leaves and not self._has_scores)
+        return source == "leaves" or (source == "auto" and has_leaves and not self.has_scores)
 
     def _leaf_distribution(self, X: Any, **conditions: Any) -> Distribution:
         """Distributions from the targets in the leaves."""
