@@ -149,9 +149,11 @@ const rowSection = (() => {
     const text = (own) => (uncertainty.sets
       ? own.map((k) => model.outputs[k]).join(", ")
       : own.map((ends, target) => name(target, own.length) + range(ends)).join("; "));
-    const lines = intervals.of(uncertainty, model, now.point, now.prediction)
-      .map((own, i) => [words.percent(uncertainty.coverages[i]).replace(".0", ""), text(own)]);
-    fill(place, elements.table(["with probability", uncertainty.sets ? "the class is" : "between"], lines));
+    const found = intervals.of(uncertainty, model, now.point, now.prediction);
+    const heads = uncertainty.coverages.map((coverage) => `${Math.round(100 * coverage)} %`);
+    fill(place, elements.table(["with probability", ...heads], [
+      [uncertainty.sets ? "the class is one of" : "it is in", ...found.map(text)],
+    ]));
   }
 
   function show(page) {

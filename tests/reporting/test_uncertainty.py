@@ -65,7 +65,7 @@ def test_sets(page, tmp_path):
     for k, coverage in enumerate(COVERAGES):
         sets = model.predict_set(iris.data, coverage)
         assert [row[k] for row in found] == [np.flatnonzero(own).tolist() for own in sets]
-    assert "the class is" in shown.text("#uncertainty")
+    assert "the class is one of" in shown.text("#uncertainty")
 
 
 def test_pages_of_models_without_scores_or_with_groups_show_none(page, tmp_path):
