@@ -152,6 +152,22 @@ def test_weights_are_repetitions(spec):
 
 
 @every_batch
+def test_weights_are_repetitions_in_the_scores_of_a_fit(spec):
+    X, y = _noisy(spec, 60, seed=7)
+    weights = np.random.default_rng(0).integers(1, 4, size=60)
+    rows = np.repeat(np.arange(60), weights)
+    weighted, repeated = spec.make().fit(X, y, weights), spec.make().fit(X[rows], y[rows])
+    assert hasattr(weighted, "calibration_") == hasattr(repeated, "calibration_")
+    if hasattr(weighted, "calibration_"):
+        masses = [model.calibration_.weights.sum() for model in (weighted, repeated)]
+        assert masses[0] == pytest.approx(masses[1])
+        if spec.is_classifier:
+            assert np.array_equal(_ends(weighted, X), _ends(repeated, X))
+        else:
+            assert _ends(weighted, X) == pytest.approx(_ends(repeated, X), rel=1e-6)
+
+
+@every_batch
 def test_saved_calibrations_predict_the_same_bits(spec, tmp_path):
     X, y = _noisy(spec, 450, seed=9)
     model = spec.make().fit(X[:150], y[:150]).calibrate(X[150:], y[150:], by=1)
