@@ -10,6 +10,7 @@ and a penalty draws them there.
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -28,13 +29,14 @@ from softwood.trees.gates import Gate
 from softwood.trees.loops.gate_walk import N_ROOM
 from softwood.trees.loops.layout import FEATURE, MISSING_LEFT, N_GATE_NUMBERS, THRESHOLD, WIDTH, LayerTrees
 from softwood.trees.loops.refine import LearnedRows, RowSpace
+from softwood.trees.pruning import without_empty_nodes
 from softwood.trees.tree import SoftTree
 
 __all__ = ["DistinctRows", "Learned", "Passes", "Refinement", "probabilities"]
 
 # Steps of Adam, for thresholds in standard deviations and logarithms of half-widths, and for values; how much of the
 # means of the gradients and of their squares a step keeps; and the gradient below which steps become small.
-GATE_RATE, VALUE_RATE, KEPT, KEPT_SQUARES, SMALL = 0.05, 0.1, 0.9, 0.95, 1e-6
+GATE_RATE, VALUE_RATE, KEPT, KEPT_SQUARES, SMALL = 0.1, 0.2, 0.9, 0.95, 1e-6
 # The search puts thresholds exactly where kernels end, and there the slope jumps: rounding would decide on which side
 # they are. They start so many standard deviations above.
 NUDGE = 1e-7
@@ -170,7 +172,7 @@ class Refinement:
         strength: float = 1.0,
     ) -> None:  # fmt: skip
         self._tree, self._rows, self._problem = tree, rows, problem
-        self._is_class, self._learned, self._strength = rows.learned.is_class, rows.compiled(), strength
+        self._is_class, self._learned = rows.learned.is_class, rows.compiled()
         self._structure = structure = Structure.of(tree)
         gates, n_outputs = structure.gate_nodes, tree.n_outputs
         self._feature = structure.table[:, FEATURE]
@@ -178,23 +180,41 @@ class Refinement:
             structure.table, structure.gates, structure.leaves, tree.shapes.edges, tree.shapes.cdfs,
             tree.set_words[gates],
         )  # fmt: skip
-        self._numbers = np.zeros((len(gates), N_GATE_NUMBERS))
-        self._numbers[:, THRESHOLD] = np.nan_to_num(tree.threshold[gates])
-        self._numbers[:, WIDTH] = tree.width[gates]
-        self._numbers[:, MISSING_LEFT] = tree.missing_left[gates]
-        self._start = np.ascontiguousarray(self._start_values()[structure.leaf_nodes])
-        self._value = self._start.copy()
         is_soft = (tree.gate[gates] == Gate.KERNEL) & ((tree.width[gates] > 0) | (len(rows.cells) > 0))
         self._unit = np.where(is_soft, deviations[self._feature], 0.0)
-        self._numbers[:, THRESHOLD] += NUDGE * self._unit
-        self._is_free = is_free[self._feature] & (self._numbers[:, WIDTH] > 0) & (self._unit > 0)
+        self._is_free = is_free[self._feature] & (tree.width[gates] > 0) & (self._unit > 0)
+        with np.errstate(over="ignore"):  # of columns with the largest numbers
+            most = np.minimum(WIDTHS[1] * self._unit, np.finfo(float).max / 16)
+        self._widths = np.where(self._is_free, [WIDTHS[0] * self._unit, most], tree.width[gates])
         shape = (1, 1, n_outputs)
         self._space = RowSpace(
             np.empty(len(gates), np.int64), np.empty((len(gates), N_ROOM)), np.empty(shape), np.empty(shape)
         )
-        self._means = [np.zeros((2, *like)) for like in ((2, len(gates)), self._value.shape)]
         n = len(rows.points)
         self._ends = np.linspace(0, n, -(-n // BATCH) + 1).astype(np.int64)
+        self._masses = np.add.reduceat(rows.weights, self._ends[:-1])
+        self._curvature = None  # of the loss beside an offset, in each node
+        if self._is_class and rows.learned.offset is not None:
+            part = probabilities(rows.learned.offset)
+            self._curvature = self._add_up(tree, part * (1.0 - part))
+        self._begin(strength)
+
+    def restarted(self, strength: float) -> Refinement:
+        """A refinement of the same tree from the beginning, with another strength."""
+        other = copy(self)
+        other._begin(strength)
+        return other
+
+    def _begin(self, strength: float) -> None:
+        tree, gates = self._tree, self._structure.gate_nodes
+        self._numbers = np.zeros((len(gates), N_GATE_NUMBERS))
+        self._numbers[:, THRESHOLD] = np.nan_to_num(tree.threshold[gates]) + NUDGE * self._unit
+        self._numbers[:, WIDTH] = tree.width[gates]
+        self._numbers[:, MISSING_LEFT] = tree.missing_left[gates]
+        self._start = np.ascontiguousarray(self._start_values(strength)[self._structure.leaf_nodes])
+        self._value = self._start.copy()
+        self._penalty = PENALTY * strength / float(self._rows.weights.sum())
+        self._means = [np.zeros((2, *like)) for like in ((2, len(gates)), self._value.shape)]
         self.n_passes = 0
 
     @property
@@ -206,33 +226,24 @@ class Refinement:
         """One pass over a batch of rows; returns their mean loss before it."""
         if not self.has_gates:
             return 0.0
-        k = self.n_passes % (len(self._ends) - 1)
-        begin, end = self._ends[k : k + 2].tolist()
-        learned = self._learned
+        k = self.n_passes % len(self._masses)
+        mass = self._masses[k]
         by_numbers, by_value = np.zeros_like(self._numbers), np.zeros_like(self._value)
         loss = refine_slopes(
-            learned, self._rows.cells, begin, end, self._is_class, self._trees, self._numbers, self._value,
-            self._space, by_numbers, by_value,
+            self._learned, self._rows.cells, self._ends[k], self._ends[k + 1], self._is_class, self._trees,
+            self._numbers, self._value, self._space, by_numbers, by_value,
         )  # fmt: skip
-        mass = float(learned.weights[begin:end].sum())
+        by_gates = np.empty((2, len(by_numbers)))
+        np.multiply(by_numbers[:, THRESHOLD], self._unit / mass, out=by_gates[0])
         by_width = np.where(self._is_free, by_numbers[:, WIDTH] * self._numbers[:, WIDTH], 0.0)
-        by_width = np.bincount(self._feature, by_width)[self._feature]  # of all gates of a column together
-        by_gates = np.stack([by_numbers[:, THRESHOLD] * self._unit, by_width]) / mass
-        by_value = by_value / mass + PENALTY * self._strength / float(learned.weights.sum()) * (
-            self._value - self._start
-        )
+        by_gates[1] = np.bincount(self._feature, by_width)[self._feature] / mass  # of all gates of a column together
+        by_value = by_value / mass + self._penalty * (self._value - self._start)
         self.n_passes += 1
-        moved, scaled = (
-            _adam(slope, means, self.n_passes) * rate
-            for slope, means, rate in zip((by_gates, by_value), self._means, (GATE_RATE, VALUE_RATE), strict=True)
-        )
+        moved = GATE_RATE * _adam(by_gates, self._means[0], self.n_passes)
         self._numbers[:, THRESHOLD] -= moved[0] * self._unit
-        with np.errstate(over="ignore"):  # of columns with the largest numbers
-            widths = self._numbers[:, WIDTH] * np.exp(-moved[1])
-            most = np.minimum(WIDTHS[1] * self._unit, np.finfo(float).max)
-        widths = np.clip(widths, WIDTHS[0] * self._unit, most)
-        self._numbers[:, WIDTH] = np.where(self._is_free, widths, self._numbers[:, WIDTH])
-        self._value -= scaled
+        widths = self._numbers[:, WIDTH] * np.exp(-moved[1])
+        self._numbers[:, WIDTH] = np.minimum(np.maximum(widths, self._widths[0]), self._widths[1])
+        self._value -= VALUE_RATE * _adam(by_value, self._means[1], self.n_passes)
         return loss / mass
 
     def outputs(self, rows: DistinctRows) -> np.ndarray:
@@ -260,7 +271,13 @@ class Refinement:
         return widths
 
     def finish(self) -> SoftTree:
-        """The refined tree; masses, impurities and values of inner nodes are those of the rows in its nodes."""
+        """The refined tree, without leaves that have lost all rows.
+
+        Masses, impurities and values of inner nodes are those of the rows in its nodes.
+        """
+        return without_empty_nodes(self._with_all_nodes())
+
+    def _with_all_nodes(self) -> SoftTree:
         nodes, is_kernel = self._structure.gate_nodes, self._unit > 0
         threshold, width = self._tree.threshold.copy(), self._tree.width.copy()
         threshold[nodes[is_kernel]] = self._numbers[is_kernel, THRESHOLD]
@@ -294,15 +311,12 @@ class Refinement:
         value[leaves] = self._value
         return replace(tree, value=value - value.mean(axis=1, keepdims=True), link="softmax")
 
-    def _start_values(self) -> np.ndarray:
+    def _start_values(self, strength: float) -> np.ndarray:
         """Start values of all nodes: those of the tree, shrunk towards the nodes above them; of classes, scores."""
-        tree, rows = self._tree, self._rows
-        shrunk = _shrunk(tree, self._problem, SHRINKAGE * self._strength)
-        if not self._is_class or rows.learned.offset is None:
+        shrunk = _shrunk(self._tree, self._problem, SHRINKAGE * strength)
+        if self._curvature is None:
             return shrunk
-        part = probabilities(rows.learned.offset)
-        curvature = self._add_up(tree, part * (1.0 - part))
-        return shrunk * tree.mass[:, None] / (curvature + CURVATURE)
+        return shrunk * self._tree.mass[:, None] / (self._curvature + CURVATURE)
 
     def _sums(self, tree: SoftTree) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Mass of each node, sums of targets as they are stored, and of their squares."""

@@ -44,4 +44,4 @@ def read_rows(points, block, trees, lists, value, out):
     """Add the predictions of one tree to `out` (n, n_values), for `block` rows at once."""
     n = points.shape[0]
     for begin in range(0, n, block):
-        add_block(points, begin, min(begin + block, n), 0, trees, lists, value, 0, out)
+        add_block(points, None, begin, min(begin + block, n), 0, trees, lists, value, 0, out)
