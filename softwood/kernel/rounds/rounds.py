@@ -336,10 +336,8 @@ class Rounds:
         """Add the trees of a round, all of them from the same raw scores."""
         if not self.growers:
             self._prepare()
-        n_trees, rules, number = self.n_trees, self.rules, self.result.n_rounds
-        if not self.cells:
-            both = (self.data, self.validation)
-            self.cells = [None if rules.prediction is None else rules.prediction.cells(rows) for rows in both]
+        n_trees, number = self.n_trees, self.result.n_rounds
+        self._read_cells()
         rows, features = self._draw(number)
         kernels = self._kernels_of(number)
         self._set_gradients(number)
@@ -357,6 +355,41 @@ class Rounds:
             self.raw[:] = self.updated
         self.result.trees += [tree for tree in trees if tree is not None]
         self.result.output += range(n_trees)
+
+    def _read_cells(self) -> None:
+        """Set the half-widths of single cells, if they are not known yet."""
+        prediction = self.rules.prediction
+        if not self.cells:
+            both = (self.data, self.validation)
+            self.cells = [None if prediction is None else prediction.cells(rows) for rows in both]
+
+    def held_out_scores(self, n_rounds: int) -> np.ndarray:
+        """Raw scores of the validation rows after this many rounds, or after all if there are fewer, (n, n_scores)."""
+        validation, result, rules = self.validation, self.result, self.rules
+        assert validation is not None
+        n = min(n_rounds, result.n_rounds) * result.per_round
+        raw = _tile(result.base, len(validation.matrix), "C" if rules.one_tree else "F")
+        self._read_cells()
+        reader = HeldOutRows(validation.matrix, self.bins.n_categories) if self.reads_grown_trees else None
+        for tree, score in zip(result.trees[:n], result.output, strict=False):
+            finished = None
+            if reader is None and rules.prediction is not None:
+                finished = rules.prediction.finish(tree)
+            self._add_held_out(tree, finished, raw, score, reader)
+        return raw
+
+    def _add_held_out(
+        self, tree: NewtonTree, finished: SoftTree | None, raw: np.ndarray, score: int, reader: HeldOutRows | None
+    ) -> None:
+        """Add a tree to raw scores of the validation rows: the finished one if there is one, or else as it is read."""
+        cells = self.cells[1]
+        if finished is None:
+            assert reader is not None
+            reader.add(tree, cells, raw, score)
+        else:
+            assert self.validation is not None
+            columns = slice(score, score + tree.values.shape[1])
+            raw[:, columns] += finished.predict(self.validation.matrix, widths=cells)
 
     def _kernels_of(self, number: int) -> Boxes:
         """The kernels of a round."""
@@ -430,8 +463,7 @@ class Rounds:
         if not loss.has_exact_leaves:
             refit_leaves(tree, loss, data.y, data.weights, self.raw, score, rules.limits.directions)
         take_step(tree.values, loss.max_step, rules.learning_rate, self.result.n_rounds)
-        cells, cells_of_validation = self.cells
-        finished = None
+        cells, finished = self.cells[0], None
         if rules.prediction is not None and not self.reads_grown_trees:
             finished = rules.prediction.finish(tree)
         if finished is not None:
@@ -440,12 +472,9 @@ class Rounds:
             tree.add_to(self.updated, score, self.growers[worker].threads)
         else:
             self.all_rows[worker].add(tree, cells, self.updated, score)
-        if self.validation is not None and self.raw_validation is not None:
-            if finished is None:
-                self.held_out[worker].add(tree, cells_of_validation, self.raw_validation, score)
-            else:
-                predicted = finished.predict(self.validation.matrix, widths=cells_of_validation)
-                self.raw_validation[:, columns] += predicted
+        if self.raw_validation is not None:
+            reader = self.held_out[worker] if finished is None else None
+            self._add_held_out(tree, finished, self.raw_validation, score, reader)
         return replace(tree, leaves=_NONE, rows=_NONE, shares=None)
 
 
