@@ -30,9 +30,9 @@ __all__ = ["StreamForestClassifier", "StreamForestRegressor"]
 
 # What trees of a forest have other than single ones; rows count several times, so leaves grow sooner.
 # Alarms are the forest's.
-SOFT_CLASS = {"max_depth": 10, "grace_period": 60, "learning_rate": 0.015, "drift_delta": None}
-SOFT_REAL = {"grace_period": 60, "learning_rate": 0.01, "drift_delta": None}
-CRISP = {"grace_period": 50, "delta": 0.01, "drift_delta": None}
+SOFT_CLASS = {"max_depth": 10, "grace_period": 20, "learning_rate": 0.003, "min_share": 0.1, "drift_delta": None}
+SOFT_REAL = {"grace_period": 30, "learning_rate": 0.0015, "min_share": 0.1, "drift_delta": None}
+CRISP = {"grace_period": 30, "delta": 0.05, "drift_delta": None}
 # Weights are draws: a soft tree learns so many at once, and leaves of crisp trees judge a row once.
 PORTION = 0.0
 # Parameters of a tree that are not those of a tree in a forest.
@@ -87,7 +87,7 @@ class _StreamForest(StreamModel):
 
     n_estimators: int = field(default=10, kw_only=False)
     soft_share: float = 0.3
-    mean_draws: float = 6.0
+    mean_draws: float = 4.0
     max_features: float = 0.6
     max_depth: int | None = None
     warning_delta: float | None = 0.01
@@ -245,5 +245,4 @@ class StreamForestRegressor(_StreamForest, StreamRegressorBase):
     True
     """
 
-    mean_draws: float = 4.0
     max_features: float = 0.8
