@@ -32,7 +32,8 @@ __all__ = ["StreamForestClassifier", "StreamForestRegressor"]
 # Alarms are the forest's.
 SOFT_CLASS = {"max_depth": 10, "grace_period": 20, "learning_rate": 0.003, "min_share": 0.1, "drift_delta": None}
 SOFT_REAL = {"grace_period": 30, "learning_rate": 0.0015, "min_share": 0.1, "drift_delta": None}
-CRISP = {"grace_period": 30, "delta": 0.05, "drift_delta": None}
+CRISP_CLASS = {"grace_period": 30, "delta": 0.05, "drift_delta": None}
+CRISP_REAL = {"grace_period": 50, "delta": 0.01, "drift_delta": None}
 # Weights are draws: a soft tree learns so many at once, and leaves of crisp trees judge a row once.
 PORTION = 0.0
 # Parameters of a tree that are not those of a tree in a forest.
@@ -128,10 +129,10 @@ class _StreamForest(StreamModel):
         check_integer(self, "max_depth", self.max_depth, low=0, or_none=True)
         soft = SoftHoeffdingTreeClassifier if is_class else SoftHoeffdingTreeRegressor
         crisp = HoeffdingTreeClassifier if is_class else HoeffdingTreeRegressor
-        soft_defaults = SOFT_CLASS if is_class else SOFT_REAL
+        soft_defaults, crisp_defaults = (SOFT_CLASS, CRISP_CLASS) if is_class else (SOFT_REAL, CRISP_REAL)
         places = [
             (self._recipe("soft_parameters", soft, soft_defaults, size, 1.0), n_soft),
-            (self._recipe("crisp_parameters", crisp, CRISP, size, share), n - n_soft),
+            (self._recipe("crisp_parameters", crisp, crisp_defaults, size, share), n - n_soft),
         ]
         return [recipe for recipe, count in places for _ in range(count)]
 
