@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -23,7 +24,7 @@ __all__ = ["BoostingParameters", "is_auto"]
 
 # What "auto" stands for if it is not chosen. The penalty is in rows; comparisons/boosting says which data sets it was
 # chosen on.
-AUTO_L2, AUTO_LEAVES, AUTO_MASS = 3.0, 31, 20.0
+AUTO_L2, AUTO_LEAVES, AUTO_MASS = 1.0, 31, 20.0
 # multi_strategy="auto": from this number of classes on, a round has one tree for all. The learning rate is then so many
 # times larger.
 ONE_TREE_FROM, FASTER = 8, 3.0
@@ -65,6 +66,10 @@ class BoostingParameters(KernelModel):
     bandwidth_decay : float
         Factor on the bandwidth after each round, in (0, 1]. Below 1, the first rounds learn smooth structure and later
         rounds learn sharper details.
+    crisp_every : int or "auto"
+        Every so manieth round has a bandwidth of 0, which learns the steps that kernels blur; 0 means none. "auto"
+        chooses 0 or 3 together with the bandwidth if `bandwidth` and `max_iter` are "auto", no measurement errors are
+        known, and predictions have the kernels of the fit; otherwise it is 0.
     max_leaf_nodes : int, "auto" or None
         Largest number of leaves of a tree. Trees grow best first. "auto" is 16 if `max_iter` is "auto", otherwise 31;
         of more than 3 000 different rows, it chooses 16 or 31, or is 31 with ``quality="fast"``. None means no limit.
@@ -76,7 +81,7 @@ class BoostingParameters(KernelModel):
         approximation of the loss.
     l2_regularization : float or "auto"
         Added to the sum of second derivatives in every leaf. Larger values give smaller leaf values. 0 means no
-        regularisation. "auto" is 3, and with ``loss="poisson"`` 3 times the mean target.
+        regularisation. "auto" is 1, and with ``loss="poisson"`` the mean target.
     subsample : float or "auto"
         Fraction of the rows drawn without replacement for each round, in (0, 1]. "auto" is 0.8 if `max_iter` is "auto"
         or ``quality="best"``, otherwise 1.
@@ -130,6 +135,8 @@ class BoostingParameters(KernelModel):
         The chosen bandwidth in standard deviations. Only if `bandwidth` is "auto".
     bandwidths_ : ndarray of shape (n_encoded,)
         Half-width of the kernel in each column of the encoded table in the first round, in the column's own units.
+    crisp_every_ : int
+        The chosen or given `crisp_every`; 0 if no round is crisp.
     max_leaf_nodes_ : int or None
         The chosen or given largest number of leaves.
     min_mass_ : float
@@ -137,10 +144,11 @@ class BoostingParameters(KernelModel):
     max_features_ : int
         The chosen or given number of columns of the encoded table that is drawn for each tree.
     search_ : list of dict
-        The trials that chose what was "auto", in their order: ``stage``, ``bandwidth``, ``max_leaf_nodes``,
-        ``min_mass``, ``max_features``, ``categories`` ("sets", or "codes" for splits in alphabetical order),
-        ``learning_rate``, ``n_rounds`` with the smallest held-out ``loss``, and ``losses`` before the first round and
-        after each round. `softwood.plots.plot_search` draws them. Only if there were trials.
+        The trials that chose what was "auto", in their order: ``stage``, ``bandwidth``, ``crisp_every``,
+        ``max_leaf_nodes``, ``min_mass``, ``max_features``, ``categories`` ("sets", "mixed" with sets by drawn orders
+        in every second round, or "codes" for splits in alphabetical order), ``learning_rate``, ``n_rounds`` with the
+        smallest held-out ``loss``, and ``losses`` before the first round and after each round.
+        `softwood.plots.plot_search` draws them. Only if there were trials.
     train_score_ : ndarray of shape (n_rounds + 1,)
         Negative loss on the training rows (on a sample of 20 000, if there are more), before the first round and after
         each round.
@@ -159,6 +167,7 @@ class BoostingParameters(KernelModel):
     loss: Literal["log_loss", "squared_error", "absolute_error", "quantile", "poisson"]
     bandwidth: float | Sequence[float] | np.ndarray | Mapping[Any, float] | Literal["auto", "silverman", "loo"] = "auto"
     bandwidth_decay: float = 1.0
+    crisp_every: int | Literal["auto"] = "auto"
     max_leaf_nodes: int | Literal["auto"] | None = "auto"
     min_mass: float | Literal["auto"] = "auto"
     l2_regularization: float | Literal["auto"] = "auto"
@@ -175,6 +184,7 @@ class BoostingParameters(KernelModel):
     tol: float = 1e-07
 
     n_iter_: int = field(init=False)
+    crisp_every_: int = field(init=False)
     max_leaf_nodes_: int | None = field(init=False)
     min_mass_: float = field(init=False)
     max_features_: int = field(init=False)
@@ -215,6 +225,7 @@ class BoostingParameters(KernelModel):
                 cutoff=limits.cutoff,
             ),
             decay=check_number(self, "bandwidth_decay", self.bandwidth_decay, low=0.0, open_low=True, high=1.0),
+            crisp_every=0 if is_auto(self.crisp_every) else self._given_crisp_every(),
             subsample=self._number_or_auto("subsample", subsample, low=0.0, open_low=True, high=1.0),
             n_models=plan.n_models,
             n_iter_no_change=self.n_iter_no_change,
@@ -233,6 +244,8 @@ class BoostingParameters(KernelModel):
             raise self._no_level("multi_strategy", "'auto' or 'one_output_per_tree'")
         if self.quality == "best":
             raise self._no_level("quality", "'fast' or 'balanced'")
+        if not is_auto(self.crisp_every) and self.crisp_every:
+            raise self._no_level("crisp_every", "0 or 'auto'")
         for name, only in (("scoring", "loss"), ("prediction_kernel", "same"), ("prediction_bandwidth", "same")):
             given = getattr(self, name)
             if not (isinstance(given, str) and given == only):
@@ -249,6 +262,12 @@ class BoostingParameters(KernelModel):
         rate = (FASTER if is_auto(self.learning_rate) else 1.0) * rules.learning_rate
         rules = replace(rules, one_tree=True, learning_rate=rate)
         return replace(rules, n_rounds=rules.pace * self._most_rounds(rate)) if is_auto(self.max_iter) else rules
+
+    def _given_crisp_every(self) -> int:
+        every = self.crisp_every
+        if isinstance(every, bool) or not isinstance(every, Integral) or every < 0:
+            raise parameter_error(self, "crisp_every", "an int in the range [0, inf) or 'auto'", every)
+        return int(every)
 
     def _most_rounds(self, learning_rate: float) -> int:
         if is_auto(self.max_iter):

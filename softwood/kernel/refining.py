@@ -29,6 +29,7 @@ from softwood.trees.gates import Gate
 from softwood.trees.loops.gate_walk import N_ROOM
 from softwood.trees.loops.layout import FEATURE, MISSING_LEFT, N_GATE_NUMBERS, THRESHOLD, WIDTH, LayerTrees
 from softwood.trees.loops.refine import LearnedRows, RowSpace
+from softwood.trees.pruning import without_empty_nodes
 from softwood.trees.tree import SoftTree
 
 __all__ = ["DistinctRows", "Learned", "Passes", "Refinement"]
@@ -261,7 +262,13 @@ class Refinement:
         return widths
 
     def finish(self) -> SoftTree:
-        """The refined tree; masses, impurities and values of inner nodes are those of the rows in its nodes."""
+        """The refined tree, without leaves that have lost all rows.
+
+        Masses, impurities and values of inner nodes are those of the rows in its nodes.
+        """
+        return without_empty_nodes(self._with_all_nodes())
+
+    def _with_all_nodes(self) -> SoftTree:
         nodes, is_kernel = self._structure.gate_nodes, self._unit > 0
         threshold, width = self._tree.threshold.copy(), self._tree.width.copy()
         threshold[nodes[is_kernel]] = self._numbers[is_kernel, THRESHOLD]

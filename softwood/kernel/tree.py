@@ -32,7 +32,7 @@ from softwood.kernel.choosing.bandwidth import (
     choose_by_auto,
     choose_by_cv,
 )
-from softwood.kernel.choosing.refinement import SCALE, RefinementChoice, is_trend_better
+from softwood.kernel.choosing.refinement import SCALE, WIDE, RefinementChoice, is_trend_better
 from softwood.kernel.choosing.size import SizeChoice
 from softwood.kernel.data.bandwidths import loo_widths, silverman_widths, stated_widths
 from softwood.kernel.data.category_statistics import as_sets
@@ -88,16 +88,16 @@ class _KernelTree(SearchedKernelModel):
         as numbers. Leaf values are shrunk towards the nodes above them, as strongly as held-out rows say unless the
         number of passes is given; in trees of sets of categories alone, nothing else changes. Those of a refined
         classifier are logarithms of probabilities, and its prediction is the softmax of their weighted sum. A leaf may
-        have less mass than `min_mass` after refining, even none, where the rows around it have a small share in it.
-        Trees that predict without kernels are not refined.
+        have less mass than `min_mass` after refining; leaves that lose all rows are dropped. Trees that predict without
+        kernels are not refined.
     trend : {"linear", "auto"} or None
         Whether a linear function of at most eight columns is added to the tree. Its columns are chosen by held-out
         loss, and the tree is grown from what it does not explain. Outside of the range of the training rows, a column
         counts as the nearest end of it, and a missing value counts as the mean. Categories and columns with measurement
         errors have no trend. "auto" tries a trend if the number of leaves is given or chosen and the bandwidth is
-        chosen, and keeps it if refined trees beside it have the smaller held-out loss. The model is then the sum
-        ``forest_`` of the tree and of one tree for each column of the trend. Trends of classes add up to log odds, or
-        to scores before the softmax.
+        chosen, and keeps it if the held-out loss of refined trees beside it is smaller, or larger by at most a quarter
+        of its standard error. The model is then the sum ``forest_`` of the tree and of one tree for each column of the
+        trend. Trends of classes add up to log odds, or to scores before the softmax.
     bandwidth_per_node : bool
         If True, compute the bandwidths again at every node from the rows in that node. Requires `bandwidth` to be
         numbers, "silverman" or "loo".
@@ -389,34 +389,37 @@ class _KernelTree(SearchedKernelModel):
                 widths = self.bandwidth_ * data.deviations
             elif widths is None and chooses_passes and not self._chooses_size and limits.max_leaf_nodes is not None:
                 choice = SizeChoice(data, limits, data.deviations, seed, crisp=False, steps=steps, quick=True)
-                path = choice.compare(grid.tolist(), limits.max_leaf_nodes)
-                self.bandwidth_ = best_of(
-                    {scale: float(losses[-1]) for scale, losses in path.losses.items()} or {0.0: 0.0}
-                )
+                losses = choice.compare(grid.tolist(), limits.max_leaf_nodes).losses
+                self.bandwidth_ = best_of({scale: float(own[-1]) for scale, own in losses.items()}) if losses else 0.0
                 widths = self.bandwidth_ * data.deviations
             elif widths is None and not self._chooses_size:
                 self.bandwidth_ = choose_by_auto(data, limits, seed, steps, crisp=is_crisp, grid=grid)
                 widths = self.bandwidth_ * data.deviations
+            most, within, path = limits.max_leaf_nodes or len(data.matrix), 0.0, None
             if self._chooses_size:
                 is_free, is_small = widths is None, self.max_leaf_nodes == "small"
                 unit = data.deviations if widths is None else widths
                 choice = SizeChoice(data, limits, unit, seed, crisp=is_crisp, steps=steps)
                 path = choice.compare(grid.tolist() if is_free else [1.0])
-                scale, size = path.choose(choice.within(small=is_small and not chooses_passes))
-                widths = scale * unit
-                if chooses_passes and path.losses and size <= MOST_REFINED:
-                    refined = self._refinement_choice(rows, limits, widths, learned, steps)
-                    found = refined.choose(size, choice.within(small=is_small), halve=True)
-                    size, passes = found.size, Passes(found.n_passes, found.strength)
-                limits = choice.limits(path, scale, size)
+                scale, most = path.choose(choice.within(small=is_small and not chooses_passes))
+                chooses_passes = chooses_passes and bool(path.losses) and most <= MOST_REFINED
+                within, widths = choice.within(small=is_small), scale * unit
                 self.size_path_ = path.columns()
                 if is_free:
                     self.bandwidth_ = scale
-            elif chooses_passes:
+            if chooses_passes:
                 assert widths is not None
-                refined = self._refinement_choice(rows, limits, widths, learned, steps)
-                found = refined.choose(limits.max_leaf_nodes or len(data.matrix), 0.0, halve=False)
+                refined, wider = self._refinement_choice(rows, limits, widths, learned, steps), None
+                is_auto = isinstance(self.bandwidth, str) and self.bandwidth == "auto"
+                if is_auto and self.bandwidth_ < WIDE and (path is None or choice.is_folded):
+                    wider = self._refinement_choice(rows, limits, WIDE * data.deviations, learned, steps)
+                found = refined.choose(most, within, halve=path is not None, wider=wider)
                 passes = Passes(found.n_passes, found.strength)
+                if found.is_wider:
+                    self.bandwidth_, widths = WIDE, WIDE * data.deviations
+                most = found.size
+            if path is not None:
+                limits = choice.limits(path, scale, most)
         assert widths is not None
         return widths, limits, passes
 

@@ -34,8 +34,6 @@ SOFT_CLASS = {"max_depth": 10, "grace_period": 20, "learning_rate": 0.003, "min_
 SOFT_REAL = {"grace_period": 30, "learning_rate": 0.0015, "min_share": 0.1, "drift_delta": None}
 CRISP_CLASS = {"grace_period": 30, "delta": 0.05, "drift_delta": None}
 CRISP_REAL = {"grace_period": 50, "delta": 0.01, "drift_delta": None}
-# Weights are draws: a soft tree learns so many at once, and leaves of crisp trees judge a row once.
-PORTION = 0.0
 # Parameters of a tree that are not those of a tree in a forest.
 NOT_OF_TREES = {
     "random_state", "class_weight", "categorical_features", "max_size", "drift_delta", "restart_rise",
@@ -153,7 +151,7 @@ class _StreamForest(StreamModel):
                 growth = kind(**{**defaults, **depth, "max_size": size, **(given or {})})._new_growth(1, 2, 0)
         except ValueError as error:
             raise ValueError(f"{parameter_error(self, name, wanted, given)} {error}") from None
-        settings = growth.settings._replace(portion=PORTION)
+        settings = growth.settings._replace(judges_copies=0.0)  # weights are draws
         return Recipe(type(growth), settings, growth.limits, share)
 
     # Learning
@@ -196,7 +194,8 @@ class StreamForestClassifier(_StreamForest, StreamClassifierBase):
 
     Each tree learns each row a random number of times (online bagging). Crisp trees see a random part of the columns.
     Two ADWIN detectors watch the errors of each tree: after a warning a spare tree starts to learn beside it, and when
-    the drift is confirmed, the spare replaces it. Probabilities are the weighted geometric mean of those of the trees,
+    the drift is confirmed, the spare replaces it, unless its loss since the warning is more than 1.2 times that of the
+    tree. Probabilities are the weighted geometric mean of those of the trees,
     whose weights fall with their recent loss. Draws depend on `random_state`, the number of the tree and the number of
     the row alone: the model is the same for any `n_jobs`, and for any division of the stream into blocks.
 
@@ -225,7 +224,8 @@ class StreamForestRegressor(_StreamForest, StreamRegressorBase):
 
     Each tree learns each row a random number of times (online bagging). Crisp trees see a random part of the columns.
     Two ADWIN detectors watch the errors of each tree: after a warning a spare tree starts to learn beside it, and when
-    the drift is confirmed, the spare replaces it. Predictions are the weighted mean of those of the trees, whose
+    the drift is confirmed, the spare replaces it, unless its error since the warning is more than 1.2 times that of the
+    tree. Predictions are the weighted mean of those of the trees, whose
     weights fall with their recent absolute error. Draws depend on `random_state`, the number of the tree and the number
     of the row alone: the model is the same for any `n_jobs`, and for any division of the stream into blocks.
 

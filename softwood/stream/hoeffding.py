@@ -123,7 +123,7 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         many_ways = 1.0 - check_flag(self, "binary_split", self.binary_split)
-        settings = read_settings(self, vars(self), restart_rise=np.inf, many_ways=many_ways, portion=1.0)
+        settings = read_settings(self, vars(self), restart_rise=np.inf, many_ways=many_ways, judges_copies=1.0)
         return HoeffdingClassTree(settings, read_limits(self), n_features, n_outputs)
 
 

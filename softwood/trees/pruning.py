@@ -1,4 +1,4 @@
-"""Cost-complexity pruning of finished trees, and merging of leaves that predict the same class."""
+"""Cost-complexity pruning of finished trees, merging of leaves that predict the same class, and empty leaves."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["cut_below", "merge_equal_leaves", "prune_cost_complexity", "pruning_path"]
+__all__ = ["cut_below", "merge_equal_leaves", "prune_cost_complexity", "pruning_path", "without_empty_nodes"]
 
 
 def pruning_path(tree: SoftTree) -> tuple[np.ndarray, np.ndarray]:
@@ -89,6 +89,47 @@ def cut_below(tree: SoftTree, cut: np.ndarray) -> SoftTree:
         value=tree.value[keep],
         mass=tree.mass[keep],
         impurity=tree.impurity[keep],
+    )
+
+
+def without_empty_nodes(tree: SoftTree) -> SoftTree:
+    """Drop nodes without mass: the node beside one takes the place of the node above.
+
+    A row with a share in the node above has it all in the node beside, so predictions of the rows of the masses stay.
+    """
+    left, right = tree.children_left, tree.children_right
+    is_empty = tree.mass <= 0
+    if not is_empty.any():
+        return tree
+
+    def standing(node: int) -> int:
+        """The node, or the one below that takes its place."""
+        while left[node] >= 0 and is_empty[left[node]] != is_empty[right[node]]:
+            node = int(right[node] if is_empty[left[node]] else left[node])
+        return node
+
+    root = standing(0)
+    parent, depth, children = {root: -1}, {root: 0}, {}
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        if left[node] >= 0:
+            children[node] = standing(int(left[node])), standing(int(right[node]))
+            for child in children[node]:
+                parent[child], depth[child] = node, depth[node] + 1
+            pending += children[node]
+    kept = np.array(sorted(parent))
+    number = {-1: -1, **{int(node): i for i, node in enumerate(kept)}}
+    below = np.array([[number[child] for child in children.get(int(node), (-1, -1))] for node in kept], dtype=np.int32)
+    same = ("gate", "feature", "threshold", "missing_left", "width", "kernel", "blend", "bias", "weights", "subsets")
+    own = {name: getattr(tree, name) for name in (*same, "value", "mass", "impurity")}
+    return replace(
+        tree,
+        children_left=np.ascontiguousarray(below[:, 0]),
+        children_right=np.ascontiguousarray(below[:, 1]),
+        parent=np.array([number[parent[int(node)]] for node in kept], dtype=np.int32),
+        depth=np.array([depth[int(node)] for node in kept], dtype=tree.depth.dtype),
+        **{name: None if array is None else array[kept] for name, array in own.items()},
     )
 
 

@@ -74,9 +74,15 @@ def add_raw(
     ----------
     offsets, output : (n_trees + 1,) where the nodes of each tree begin;  (n_trees,) first output that it adds to
     trees : numbers of the trees to add
-    widths : (n_rows, n_features) half-widths of single cells, or None
+    widths : (n_rows, n_features) half-widths of single cells, or None; with twice as many columns, the second half is
+        for trees without kernels
     """
-    if nodes.weights is not None:
+    if widths is not None and widths.shape[1] > nodes.n_features:
+        has_kernels = np.array([_has_kernels(nodes, slice(offsets[tree], offsets[tree + 1])) for tree in trees])
+        for chosen, own in zip((has_kernels, ~has_kernels), np.split(widths, 2, axis=1), strict=True):
+            if chosen.any():
+                add_raw(nodes, offsets, output, trees[chosen], X, own, out)
+    elif nodes.weights is not None:
         _add_walks(nodes, offsets, output, trees, X, widths, out)
     elif widths is not None:
         _add_kernel(nodes, offsets, output, trees, X, out, _checked(widths, X))
@@ -202,7 +208,10 @@ def walk_arguments(nodes: NodeArrays, part: slice, X: np.ndarray, widths: np.nda
     """Arguments of the loops of `softwood.trees.loops.walk` for the tree whose nodes are this part of `nodes`."""
     from softwood.trees.loops.walk import Nodes, Scratch
 
-    widths = None if widths is None else _checked(widths, X)
+    if widths is not None:
+        if widths.shape[1] > nodes.n_features:
+            widths = np.split(widths, 2, axis=1)[0 if _has_kernels(nodes, part) else 1]
+        widths = _checked(widths, X)
     left = nodes.children_left[part]
     height, n_nodes = int(nodes.depth[part].max()) + 1, len(left)
     tree = Nodes(
@@ -215,6 +224,11 @@ def walk_arguments(nodes: NodeArrays, part: slice, X: np.ndarray, widths: np.nda
         np.empty(height, np.int32), np.empty(n_nodes, np.int32), np.empty(n_nodes),
     )  # fmt: skip
     return X, tree, None if nodes.weights is None else nodes.weights[part], widths, scratch
+
+
+def _has_kernels(nodes: NodeArrays, part: slice) -> bool:
+    """Whether any gate of the tree whose nodes are this part of `nodes` has a kernel."""
+    return bool(nodes.width[part].any())
 
 
 def _checked(widths: np.ndarray, X: np.ndarray) -> np.ndarray:

@@ -358,6 +358,7 @@ SPECS += both(
         "multi_strategy": NAME,
         "max_iter": COUNT,
         "bandwidth_decay": [0.0, 1.5, None],
+        "crisp_every": [-1, 1.5, None, "often"],
         "l2_regularization": NOT_NEGATIVE,
         "subsample": [0.0, 1.5, None],
         "quality": NAME,
@@ -375,6 +376,7 @@ SPECS += both(
         "learning_rate": 0.3,
         "max_iter": 3,
         "bandwidth_decay": 0.7,
+        "crisp_every": 2,
         "l2_regularization": 10.0,
         "subsample": 0.5,
         "monotonic_cst": [-1, 0, 0, 0],
@@ -399,8 +401,11 @@ SPECS += both(
         "scoring": ["neg_mean_squared_error"],
     },
     refused=(
-        *[("growth", name) for name in ("prediction_bandwidth", "prediction_kernel", "quality", "scoring")],
-        ("bandwidth_decay", "measurement_error"),
+        *[
+            ("growth", name)
+            for name in ("crisp_every", "prediction_bandwidth", "prediction_kernel", "quality", "scoring")
+        ],
+        *[(name, "measurement_error") for name in ("bandwidth_decay", "crisp_every")],
     ),
     classifier={
         "unseen": {"loss": "there is only one", "multi_strategy": "two classes: tests/kernel/rounds/test_vectors.py"},

@@ -1,9 +1,17 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from softwood import Gate, SoftTree
-from softwood.trees.pruning import cut_below, merge_equal_leaves, prune_cost_complexity, pruning_path
+from softwood.trees.pruning import (
+    cut_below,
+    merge_equal_leaves,
+    prune_cost_complexity,
+    pruning_path,
+    without_empty_nodes,
+)
 from tests.kernel.grown import KernelTreeClassifier, KernelTreeRegressor
 from tests.reference.pruning import leaves_after, weakest_links
 from tests.reference.trees import ALL_GATES, random_points, random_tree
@@ -157,3 +165,19 @@ def test_nothing_to_cut_is_the_same_tree():
     tree = random_tree(0)
     assert cut_below(tree, tree.children_left < 0) is tree
     assert cut_below(tree, np.ones(tree.n_nodes, dtype=bool)).n_nodes == 1
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("seed", range(6))
+def test_empty_nodes_are_dropped_without_a_change_for_the_rows_of_the_masses(seed):
+    tree = random_tree(seed, n_leaves=12, n_outputs=2, widths=0.1)
+    X = random_points(seed, 5, tree.n_features)
+    tree = replace(tree, mass=tree.memberships(X).sum(axis=0))
+    dropped = without_empty_nodes(tree)
+    leaves = tree.children_left < 0
+    assert np.any(tree.mass[leaves] == 0)
+    assert dropped.n_leaves == (tree.mass[leaves] > 0).sum()
+    assert np.all(dropped.mass > 0)
+    np.testing.assert_allclose(dropped.predict(X), tree.predict(X))
+    np.testing.assert_allclose(dropped.memberships(X).sum(axis=0), dropped.mass)
+    assert without_empty_nodes(dropped) is dropped

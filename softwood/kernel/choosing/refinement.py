@@ -7,7 +7,7 @@ refined tree needs fewer leaves than a grown one: sizes are halved from the best
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.refining import DistinctRows, Learned, Refinement
 from softwood.trees.tree import SoftTree
 
-__all__ = ["SCALE", "Refined", "RefinementChoice", "is_trend_better"]
+__all__ = ["SCALE", "WIDE", "Refined", "RefinementChoice", "is_trend_better"]
 
 # Passes between two losses, the largest number of passes, and how many losses in a row may be no better.
 EVERY, MOST_PASSES, PATIENCE = 4, 40, 2
@@ -36,17 +36,27 @@ HALVINGS = 3
 # Trees with and without a trend are compared with this bandwidth, in standard deviations, if none is given: refining
 # changes it. If no number of leaves is given, they have these numbers.
 SCALE, SIZES = 0.3, (8, 64)
+# Trees that are wide to begin with are tried, too: bandwidths are chosen for grown trees, and refining makes better use
+# of rows that many leaves share.
+WIDE = 0.65
+# A trend is kept if the loss beside it is at most so many standard errors larger: in the folds, it is fitted to fewer
+# rows than trees are.
+KEPT_WITHIN = 0.25
 
 
 @dataclass(frozen=True)
 class Refined:
-    """Trees of one size and strength of the shrinkage: the best number of passes, the mean loss, its standard error."""
+    """Trees of one size and strength of the shrinkage: the best number of passes, the mean loss, its standard error.
+
+    `is_wider` says whether they began with the larger ones of two half-widths.
+    """
 
     loss: float
     error: float
     size: int
     n_passes: int
     strength: float
+    is_wider: bool = False
 
 
 class RefinementChoice:
@@ -82,7 +92,7 @@ class RefinementChoice:
         held_out = np.unique(np.concatenate([test for _, test in parts])) if parts else []
         self._mass = float(data.weights[held_out].sum())
 
-    def choose(self, most: int, within: float, *, halve: bool) -> Refined:
+    def choose(self, most: int, within: float, *, halve: bool, wider: RefinementChoice | None = None) -> Refined:
         """Number of leaves, at most `most`, number of passes, and strength of the shrinkage.
 
         The tree is the smallest one whose loss is at most `within` standard errors above the least one.
@@ -90,26 +100,37 @@ class RefinementChoice:
         Parameters
         ----------
         halve : whether smaller trees are tried
+        wider : trees of larger half-widths, which are chosen if they are better once they are refined
         """
+        if not self._parts:
+            return Refined(loss=0.0, error=0.0, size=most, n_passes=0, strength=1.0)
         growths = self._grow(most)
         found: list[_Race] = []
         for size in sorted({max(2, -(-most // 2**k)) for k in range(HALVINGS + 1 if halve else 1)}):
             found.append(self._race(growths, size))
-            self._run(found[-1])
+            self._run(found[-1], MOST_PASSES if halve or wider is None else FEW_PASSES)
             if self._steps.is_stopped:
                 break
         best = min((each.best for each in found), key=lambda each: each.loss)
         race = next(each for each in found if each.best.loss <= best.loss + within * best.error)
+        is_wider = False
+        if wider is not None and not self._steps.is_stopped:
+            other = wider.races([race.best.size])[0]
+            self._run(other, FEW_PASSES)
+            is_wider = other.best.loss < race.best.loss - BETTER_BY * race.best.error
+            race = other if is_wider else race
+            self._run(race)
         chosen = race.best
         for strength in STRENGTHS:
             if chosen.n_passes == MOST_PASSES:  # more passes are better, so less shrinkage is
                 break
             other = race.restarted(strength)
-            self._run(other)
+            self._run(other, chosen.n_passes)
             if other.best.loss >= chosen.loss - BETTER_BY * chosen.error:
                 break
+            self._run(other)
             chosen = other.best
-        return chosen
+        return replace(chosen, is_wider=is_wider)
 
     @property
     def has_rows(self) -> bool:
@@ -149,10 +170,10 @@ class RefinementChoice:
         ]
         return _Race(trained, [rows for _, rows in self._rows], self._mass, size)
 
-    def _run(self, race: _Race) -> None:
-        """Refine trees for as long as their held-out loss falls."""
+    def _run(self, race: _Race, most: int = MOST_PASSES) -> None:
+        """Refine trees for as long as their held-out loss falls, at most so many passes."""
         step = self._steps.begin()
-        while race.goes_on(MOST_PASSES):
+        while race.goes_on(most):
             race.advance()
         best = race.best
         step.end(validation_loss=best.loss, n_leaves=best.size, n_passes=best.n_passes)
@@ -224,6 +245,7 @@ def is_trend_better(without: RefinementChoice, beside: RefinementChoice, size: i
         races = [each for each in races if each[0].best.loss <= best.loss + FAR_BEHIND * best.error]
         going_on = [race for race, _ in races if refines and race.goes_on(FEW_PASSES)]
         if not going_on or len({is_beside for _, is_beside in races}) == 1:
-            return min(races, key=lambda each: each[0].best.loss)[1]
+            break
         for race in going_on:
             race.advance()
+    return any(is_beside and race.best.loss <= best.loss + KEPT_WITHIN * best.error for race, is_beside in races)

@@ -155,6 +155,11 @@ class SizeChoice:
         """How many standard errors the loss of a chosen tree may be above the least one."""
         return SMALL_WITHIN if small else BEST_WITHIN_SAMPLES if self._is_sampled else BEST_WITHIN
 
+    @property
+    def is_folded(self) -> bool:
+        """Whether the parts are folds of all rows, and not samples."""
+        return not self._is_sampled
+
     def limits(self, path: SizePath, scale: float, size: int) -> Limits:
         """Limits of the tree to grow from all rows, if this scale and size are best.
 

@@ -128,6 +128,11 @@ class ManyCategories:
             matrix, y, n_categories, seed, *CategoryStatistics.learn(matrix, y, weights, group, n_categories, seed)
         )
 
+    @property
+    def is_many(self) -> np.ndarray:
+        """Columns that are split by statistics, (p,)."""
+        return self.n_categories > SETS_UP_TO
+
     def apart(
         self, is_training: np.ndarray, is_held_out: np.ndarray, weights: np.ndarray, group: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:

@@ -108,7 +108,10 @@ class BoostingRules:
     ----------
     categories : how the categories of a column are ordered, of which the search compares the beginnings: "sets" by
         gradient, "mixed" by gradient or at random in turn, "codes" by number
+    by_statistic : (p,) columns of statistics of categories: trees grow with kernels on them, and predict without,
+        because finished trees have sets; None if there are none
     decay : factor on the bandwidth after each round
+    crisp_every : every so manieth round has a bandwidth of 0; 0: none
     subsample : fraction of the rows for each round;  n_features : number of features drawn for each tree
     one_tree : whether a round has one tree for all raw scores, with a vector of values in every leaf
     n_iter_no_change, tol : stop after this many rounds in a row in which the validation loss falls by no more than
@@ -122,7 +125,9 @@ class BoostingRules:
     n_rounds: int
     limits: NewtonLimits
     categories: str = "sets"
+    by_statistic: np.ndarray | None = None
     decay: float = 1.0
+    crisp_every: int = 0
     subsample: float = 1.0
     n_features: int | None = None
     one_tree: bool = False
@@ -145,7 +150,11 @@ class BoostingRules:
 
     def at(self, widths: np.ndarray) -> BoostingRules:
         """The rules of trees that are grown with these half-widths (p,)."""
-        return self if self.prediction is None else replace(self, prediction=self.prediction.at(widths))
+        return self if self.prediction is None else replace(self, prediction=self.prediction.at(self.finished(widths)))
+
+    def finished(self, widths: np.ndarray) -> np.ndarray:
+        """Half-widths of finished trees that are grown with these."""
+        return widths if self.by_statistic is None else np.where(self.by_statistic, 0.0, widths)
 
 
 @dataclass
@@ -229,7 +238,7 @@ class Rounds:
     ) -> None:
         self.reach: np.ndarray | None = None  # half-widths of the bins, if those of cells differ
         widths, cells = combine_widths(widths, [box()] * len(widths), data.errors, data.matrix)
-        if rules.decay == 1.0:  # otherwise, kernels become narrower from round to round
+        if rules.decay == 1.0 and rules.crisp_every == 0:  # otherwise, the kernels of some rounds are narrower
             bins = merge_narrow_bins(bins, widths, data.weights)
         if cells is not None:
             bins, self.reach = bin_cells(bins, widths, cells, data.weights)
@@ -245,6 +254,7 @@ class Rounds:
         self.all_features = np.arange(data.matrix.shape[1])
         self.growers: list[NewtonGrower] = []
         self.kernels: Boxes | None = None
+        self.crisp: Boxes | None = None
         self.scored = None
         if scored is not None:
             is_all = len(scored) == n  # a slice makes no copy
@@ -284,7 +294,7 @@ class Rounds:
         self.all_rows: list[HeldOutRows] = []
         self.held_out: list[HeldOutRows] = []
         if rules.prediction is None:
-            if rules.subsample < 1.0:
+            if rules.subsample < 1.0 or rules.by_statistic is not None:
                 self.all_rows = [HeldOutRows(self.data.matrix, self.bins.n_categories) for _ in self.growers]
             if validation is not None:
                 self.held_out = [HeldOutRows(validation.matrix, self.bins.n_categories) for _ in self.growers]
@@ -307,11 +317,9 @@ class Rounds:
         """Add the trees of a round, all of them from the same raw scores."""
         if not self.growers:
             self._prepare()
-        n_trees, rules, number = self.n_trees, self.rules, self.result.n_rounds
+        n_trees, number = self.n_trees, self.result.n_rounds
         rows, features = self._draw(number)
-        if self.kernels is None or rules.decay != 1.0:
-            self.kernels = Boxes.of(self.bins, self.widths * rules.decay**number, self.reach)
-        kernels = self.kernels
+        kernels = self._kernels_of(number)
         self._set_gradients(number)
         trees: list[NewtonTree | None] = [None] * n_trees
 
@@ -327,6 +335,16 @@ class Rounds:
             self.raw[:] = self.updated
         self.result.trees += [tree for tree in trees if tree is not None]
         self.result.output += range(n_trees)
+
+    def _kernels_of(self, number: int) -> Boxes:
+        """The kernels of a round."""
+        rules = self.rules
+        if rules.crisp_every and number % rules.crisp_every == rules.crisp_every - 1:
+            self.crisp = self.crisp or Boxes.of(self.bins, np.zeros_like(self.widths))
+            return self.crisp
+        if self.kernels is None or rules.decay != 1.0:
+            self.kernels = Boxes.of(self.bins, self.widths * rules.decay**number, self.reach)
+        return self.kernels
 
     def _draw(self, number: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
         """Rows of a round, None for all, and features of each of its trees."""
@@ -383,6 +401,7 @@ class Rounds:
         tree = self.growers[worker].grow(
             rows_sums, rows, features, kernels, rules.category_order(self.seed, self.result.n_rounds)
         )
+        tree = replace(tree, widths=rules.finished(tree.widths))
         if rules.one_tree:
             tree = with_vectors(tree, self.gradient, self.hessian, rules.limits.l2, self.threads)
         columns = slice(score, score + tree.values.shape[1])
@@ -391,7 +410,7 @@ class Rounds:
         take_step(tree.values, loss.max_step, rules.learning_rate, self.result.n_rounds)
         if rules.prediction is not None:
             self.updated[:, columns] += rules.prediction.predict(boosted_tree(tree), data)
-        elif rows is None:
+        elif not self.all_rows:
             tree.add_to(self.updated, score, self.growers[worker].threads)
         else:
             self.all_rows[worker].add(tree, self.updated, score)

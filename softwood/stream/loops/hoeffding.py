@@ -251,7 +251,7 @@ def judge(rows, i, leaf, guess, tree, classes, statistics):
     weight of the copies that are still to be learned
     """
     label, left, slot = rows.labels[i], rows.weights[i], tree.nodes[leaf, SLOT]
-    portion = max(tree.settings.portion, left / MOST_PORTIONS) if tree.settings.portion > 0.0 else left
+    portion = max(1.0, left / MOST_PORTIONS) if tree.settings.judges_copies > 0.0 else left
     while True:
         total, _, majority = weigh_classes(leaf, tree, classes)
         is_plain, is_model = majority < 0 or majority == label, guess == label

@@ -50,7 +50,7 @@ cdef struct Settings:
     f64 restart_rise
     f64 unseen_values
     f64 many_ways
-    f64 portion
+    f64 judges_copies
 
 
 cdef class TreeNodes:

@@ -100,9 +100,8 @@ class Settings(NamedTuple):
     deeper_for_classes : whether many classes raise `max_depth`
     unseen_values, many_ways : of Hoeffding trees for classes: whether a value that a class has not shown is unlikely,
         and whether splits of categories may have more than two sides
-    portion : weight up to which a row counts as one: one of a larger weight is learned by soft trees, and judged by the
-        leaves of Hoeffding trees for classes, as several rows of this weight; 0 means 1 in soft trees, and that
-        leaves judge each row once
+    judges_copies : of Hoeffding trees for classes: whether a leaf compares its two predictions for a row of weight w as
+        for w rows; in forests weights are draws, and each row is judged once
     others : of soft trees; an `outlier_limit` of 0 means no limit, a `merit_range` of 0 the logarithm of the number of
         classes
     """
@@ -138,7 +137,7 @@ class Settings(NamedTuple):
     restart_rise: float = 0.0
     unseen_values: float = 0.0
     many_ways: float = 0.0
-    portion: float = 0.0
+    judges_copies: float = 0.0
 
 
 class TreeNodes(NamedTuple):

@@ -16,9 +16,6 @@ cdef void add_outputs(i64 n, TreeNodes tree, SoftNodes soft, Path path, f64[:, :
 @cython.locals(k=i64)
 cdef void softmax(f64[:, ::1] out, i64 row) noexcept nogil
 
-@cython.locals(n=i64)
-cdef i64 visit_for_outputs(const f64[:, ::1] points, i64 i, bint is_class, TreeNodes tree, SoftNodes soft, Path path) noexcept nogil
-
 @cython.locals(has_bias=bint, i=i64, n=i64)
 cdef void predict_soft(Rows rows, i64 kind, TreeNodes tree, SoftNodes soft, Path path) noexcept nogil
 

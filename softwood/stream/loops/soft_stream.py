@@ -149,15 +149,6 @@ def softmax(out, row):
         out[row, k] /= total
 
 
-def visit_for_outputs(points, i, is_class, tree, soft, path):
-    """`visit` a row that is standardised, and fill the slope of `path` with probabilities, or with the output."""
-    n = visit(points, i, tree, soft, path)
-    add_outputs(n, tree, soft, path, path.slope, 0)
-    if is_class:
-        softmax(path.slope, 0)
-    return n
-
-
 def predict_soft(rows, kind, tree, soft, path):
     """Outputs for rows, of a kind: RAW, PROBABILITIES, or TARGETS."""
     has_bias = tree.settings.bias > 0.0
@@ -304,8 +295,11 @@ def learn_soft(rows, start, tree, soft, path, statistics):
                     rows.weights[i] = -left_over
                 return learned(i, tree)
             standardise(rows.points, i, soft.scaler, has_bias, path.x)
-            n = visit_for_outputs(rows.points, i, is_class, tree, soft, path)
-            if not is_class:
+            n = visit(rows.points, i, tree, soft, path)
+            add_outputs(n, tree, soft, path, path.slope, 0)
+            if is_class:
+                softmax(path.slope, 0)
+            else:
                 output = soft.target_scaler[CENTRE, 0] + path.slope[0, 0] * math.sqrt(soft.target_scaler[VARIANCE, 0])
             if has_out and not is_begun:
                 for k in range(n_outputs):
@@ -316,47 +310,36 @@ def learn_soft(rows, start, tree, soft, path, statistics):
                 break
             tree.counters[N_ROWS] += not is_begun
             is_begun = True
-            # What is seen at once, and one step for each weight of 1 of it.
-            least = max(1.0, left_over / MOST_PORTIONS)
-            portion = min(left_over, max(least, tree.settings.portion))
-            left_over -= portion
-            tree.numbers[0, ALL_WEIGHT] += portion
+            weight = min(left_over, max(1.0, left_over / MOST_PORTIONS))
+            left_over -= weight
+            tree.numbers[0, ALL_WEIGHT] += weight
             # The derivative of cross-entropy behind a softmax, or of half of the squared error.
             if is_class:
                 label = rows.labels[i]
                 if grows:
                     is_alarm = note_class(path.slope, 0, label, tree)
+                path.slope[0, label] -= 1.0
             else:
                 target = rows.targets[i]
                 if grows:
                     is_alarm = note_target(output, target, tree)
                 # With the row itself in the scale, which bounds what the first rows can do.
-                update_scale(soft.target_scaler, 0, target, portion, memory, limit)
+                update_scale(soft.target_scaler, 0, target, weight, memory, limit)
                 target = (target - soft.target_scaler[CENTRE, 0]) * soft.target_scaler[INVERSE, 0]
                 if limit > 0.0:
                     target = min(max(target, -limit), limit)
-            ahead = portion
-            while True:
-                weight = min(ahead, least)
-                ahead -= weight
-                if is_class:
-                    path.slope[0, label] -= 1.0
-                else:
-                    path.slope[0, 0] -= target
-                for k in range(n_outputs):
-                    path.slope[0, k] *= weight
-                add_gradients(weight, n, tree, soft, path)
-                if grows and is_class and tree.settings.count_period > 0.0:
-                    count_label(label, weight, n, tree, soft, path)
-                take_steps(n, tree, soft, path)
-                if ahead <= 0.0:
-                    break
-                n = visit_for_outputs(rows.points, i, is_class, tree, soft, path)
+                path.slope[0, 0] -= target
+            for k in range(n_outputs):
+                path.slope[0, k] *= weight
+            add_gradients(weight, n, tree, soft, path)
+            if grows and is_class and tree.settings.count_period > 0.0:
+                count_label(label, weight, n, tree, soft, path)
+            take_steps(n, tree, soft, path)
             if grows:
                 bounded(rows.points, i, soft.scaler, limit, path.within)
-                observe(path.within, 0, label, target, portion, n, tree, path, statistics)
+                observe(path.within, 0, label, target, weight, n, tree, path, statistics)
                 grow(n, is_class, tree, soft, path, statistics)
-            update_scaler(soft.scaler, rows.points, i, portion, memory, limit)
+            update_scaler(soft.scaler, rows.points, i, weight, memory, limit)
             if is_alarm:
                 rows.weights[i] = -left_over
                 return learned(i if left_over > 0.0 else i + 1, tree)

@@ -4,10 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.metrics import log_loss
 
 import softwood
 import softwood.plots
 from softwood import Gate, SoftTree
+from softwood.kernel.choosing.boosting_plans import PLANS, Plan
 from softwood.kernel.data.category_statistics import (
     N_FOLDS,
     SMOOTHING,
@@ -151,6 +153,33 @@ def test_growth_by_levels_and_out_of_bag_scores_refuse_many_categories():
         softwood.KernelTreeClassifier(growth="level").fit(X, y)
     with pytest.raises(ValueError, match="False with columns of more than 255 categories"):
         softwood.KernelForestClassifier(5, oob_score=True).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"prediction_bandwidth": 0.1},
+        {"subsample": 1.0},
+        {"crisp_every": 3},
+        {"multi_strategy": "multi_output_tree"},
+    ],
+)
+def test_trees_of_boosting_grow_with_kernels_on_statistics_and_predict_by_sets(parameters, monkeypatch):
+    """So the losses of validation rows while trees grow are those of the finished model."""
+    X, y = frame_of(0)
+    X_val, y_val = frame_of(1)
+    y, y_val = (np.digitize(frame["x"], [-0.5, 0.5]) + 3 * labels for frame, labels in ((X, y), (X_val, y_val)))
+    monkeypatch.setitem(PLANS, "balanced", Plan(kernels=((0.4, 0),), beyond={}))
+    model = softwood.KernelBoostingClassifier(max_iter=30, max_leaf_nodes=8, random_state=0, **parameters)
+    model.fit(X, y, X_val=X_val, y_val=y_val)
+    assert model.bandwidth_ == 0.4
+    assert (model.bandwidths_ > 0.0).tolist() == [True, False]
+    assert np.all(model.forest_.gate[model.forest_.feature == 1] == Gate.SUBSET)
+    expected = [log_loss(y_val, shares) for shares in model.staged_predict_proba(X_val)]
+    assert -model.validation_score_[1:] == pytest.approx(expected, rel=1e-9)
+    crisp = clone(model).set_params(bandwidth={"x": model.bandwidth_}).fit(X, y, X_val=X_val, y_val=y_val)
+    assert not np.array_equal(crisp.predict_proba(X_val), model.predict_proba(X_val))
 
 
 def test_boosting_tries_the_order_of_the_categories():

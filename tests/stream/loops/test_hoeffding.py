@@ -85,7 +85,7 @@ def class_tree(reference):
     criterion = GINI if reference.is_gini else INFO_GAIN
     settings = settings_of(reference)._replace(
         split_criterion=criterion, max_share_to_split=reference.max_share, many_ways=reference.many,
-        unseen_values=reference.unlikely, portion=reference.copies,
+        unseen_values=reference.unlikely, judges_copies=reference.copies,
     )  # fmt: skip
     tree = HoeffdingClassTree(
         settings, Limits(max_inner=reference.max_inner), len(reference.is_category), reference.n_outputs
