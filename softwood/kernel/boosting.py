@@ -39,7 +39,7 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
         two classes.
     l2_regularization : float or "auto"
         Added to the sum of second derivatives in every leaf. Larger values give smaller leaf values. 0 means no
-        regularisation. "auto" is 1.
+        regularisation. "auto" is 1 if `max_iter` is "auto", otherwise 3.
 
     Examples
     --------

@@ -24,7 +24,7 @@ from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_
 from softwood.core.threads import Threads
 from softwood.kernel.boosting_parameters import AUTO_LEAVES, BoostingParameters, is_auto
 from softwood.kernel.choosing.boosting_plans import CRISP, PLANS
-from softwood.kernel.choosing.boosting_settings import FOLD_ROWS, Choices, Search
+from softwood.kernel.choosing.boosting_settings import FOLD_ROWS, Choices, Search, Setting
 from softwood.kernel.data.category_statistics import SETS_UP_TO, ManyCategories, as_sets
 from softwood.kernel.data.measurement_errors import are_by_column
 from softwood.kernel.data.preparation import common_errors
@@ -326,28 +326,31 @@ class KernelBoosting(BoostingParameters):
     def _choices(self, rules: BoostingRules, rows: BoostingRows, has_scales: bool) -> Choices:
         """What is compared: the values of the parameters that are "auto", if the rounds are, too."""
         plan, p = PLANS[self.quality], rows.data.matrix.shape[1]
-        max_leaves: tuple[int | None, ...] = (rules.limits.max_leaves,)
-        min_mass: tuple[float, ...] = (rules.limits.min_mass,)
-        n_features: tuple[int, ...] = (p if rules.n_features is None else rules.n_features,)
-        if is_auto(self.max_iter):
-            if is_auto(self.max_leaf_nodes):
-                has_many = int(rows.train.group.max()) >= FOLD_ROWS
-                max_leaves = plan.leaves_of_many if has_many else plan.max_leaves
-                if rules.one_tree:
-                    max_leaves = (AUTO_LEAVES,)
-            if is_auto(self.min_mass):
-                min_mass = tuple(self._least_mass(mass, rows.total) for mass in plan.min_mass)
-            if is_auto(self.max_features) and p > 1:
-                n_features = tuple(round(share * p) for share in plan.shares)
-        are_few = (self.columns_.n_categories > 2) & (self.columns_.n_categories <= SETS_UP_TO)
-        categories = plan.categories if is_auto(self.max_iter) and are_few.any() else ("sets",)
-        is_free = is_auto(self.crisp_every) and is_auto(self.max_iter) and rules.prediction is None
-        if not (is_free and self.growth == "node" and rules.decay == 1.0 and not rows.data.errors):
+        chooses = is_auto(self.max_iter)
+        others: dict[str, tuple[Any, ...]] = {
+            "categories": ("sets",),
+            "max_leaves": (rules.limits.max_leaves,),
+            "min_mass": (rules.limits.min_mass,),
+            "n_features": (p if rules.n_features is None else rules.n_features,),
+        }
+        n_categories = self.columns_.n_categories
+        if chooses and np.any((n_categories > 2) & (n_categories <= SETS_UP_TO)):
+            others["categories"] = plan.categories
+        if chooses and is_auto(self.max_leaf_nodes):
+            has_many = int(rows.train.group.max()) >= FOLD_ROWS
+            several = plan.leaves_of_many if has_many else plan.max_leaves
+            others["max_leaves"] = (AUTO_LEAVES,) if rules.one_tree else several
+        if chooses and is_auto(self.min_mass):
+            others["min_mass"] = tuple(self._least_mass(mass, rows.total) for mass in plan.min_mass)
+        if chooses and is_auto(self.max_features) and p > 1:
+            others["n_features"] = tuple(round(share * p) for share in plan.shares)
+        may_mix = chooses and is_auto(self.crisp_every) and rules.prediction is None and self.growth == "node"
+        if not may_mix or rules.decay != 1.0 or rows.data.errors:
             plan = plan.without_mixtures(rules.crisp_every)
         kernels, beyond = (plan.kernels, plan.beyond) if rows.spreads.any() else ((CRISP,), {})
-        return Choices(
-            kernels if has_scales else (), beyond, max_leaves, min_mass, n_features, categories, rules.crisp_every
-        )
+        first = {name: values[0] for name, values in others.items()}
+        setting = Setting(0.0 if has_scales else None, crisp_every=rules.crisp_every, **first)
+        return Choices(setting, kernels if has_scales else (), beyond, others)
 
     def _score_function(self, rows: BoostingRows) -> Callable[[BoostingData, np.ndarray], float] | None:
         """The scorer of `scoring` as a function of rows and their raw scores; None for the loss."""

@@ -24,7 +24,7 @@ __all__ = ["BoostingParameters", "is_auto"]
 
 # What "auto" stands for if it is not chosen. The penalty is in rows; comparisons/boosting says which data sets it was
 # chosen on.
-AUTO_L2, AUTO_LEAVES, AUTO_MASS = 1.0, 31, 20.0
+AUTO_L2, AUTO_LEAVES, AUTO_MASS = 3.0, 31, 20.0
 # multi_strategy="auto": from this number of classes on, a round has one tree for all. The learning rate is then so many
 # times larger.
 ONE_TREE_FROM, FASTER = 8, 3.0
@@ -51,8 +51,8 @@ class BoostingParameters(KernelModel):
     quality : {"fast", "balanced", "best"}
         How much time the fit takes for what is "auto". "fast" tries two bandwidths on one quarter of the rows and takes
         larger steps. "balanced" tries three bandwidths, and half of the columns for each tree, in folds.
-        With "best", the model is the mean of six that differ in the rows and columns drawn for their trees. They grow
-        together: a round adds a tree to each.
+        "best" also tries 8 and 31 leaves, and the model is the mean of four that differ in the rows and columns drawn
+        for their trees. They grow together: a round adds a tree to each.
     bandwidth : float, array-like, dict or {"auto", "silverman", "loo"}
         Half-width of the boxes, in units of `bandwidth_unit`. Larger values give smoother predictions and slower fits.
         0 gives conventional boosting. Either one number for all columns, one number per column, a dict by column
@@ -72,7 +72,8 @@ class BoostingParameters(KernelModel):
         known, and predictions have the kernels of the fit; otherwise it is 0.
     max_leaf_nodes : int, "auto" or None
         Largest number of leaves of a tree. Trees grow best first. "auto" is 16 if `max_iter` is "auto", otherwise 31;
-        of more than 3 000 different rows, it chooses 16 or 31, or is 31 with ``quality="fast"``. None means no limit.
+        of more than 3 000 different rows, it chooses 16 or 31, or is 31 with ``quality="fast"``; ``quality="best"``
+        also chooses 8 or 31 of fewer rows. None means no limit.
     min_mass : float or "auto"
         Smallest mass (weight times membership) of a leaf. Larger values give smaller trees. "auto" is 10 if
         `max_iter` is "auto", otherwise 20.
@@ -81,7 +82,8 @@ class BoostingParameters(KernelModel):
         approximation of the loss.
     l2_regularization : float or "auto"
         Added to the sum of second derivatives in every leaf. Larger values give smaller leaf values. 0 means no
-        regularisation. "auto" is 1, and with ``loss="poisson"`` the mean target.
+        regularisation. "auto" is 1 if `max_iter` is "auto", otherwise 3; with ``loss="poisson"``, times the mean
+        target.
     subsample : float or "auto"
         Fraction of the rows drawn without replacement for each round, in (0, 1]. "auto" is 0.8 if `max_iter` is "auto"
         or ``quality="best"``, otherwise 1.
@@ -212,6 +214,7 @@ class BoostingParameters(KernelModel):
         check_choice(self, "multi_strategy", self.multi_strategy, ("auto", "one_output_per_tree", "multi_output_tree"))
         limits, plan = self._limits(), PLANS[self.quality]
         rate = self._number_or_auto("learning_rate", plan.learning_rate, low=0.0, open_low=True)
+        l2 = plan.l2 if is_auto(self.max_iter) else AUTO_L2
         subsample = plan.subsample if is_auto(self.max_iter) or plan.n_models > 1 else 1.0
         return BoostingRules(
             learning_rate=rate,
@@ -221,7 +224,7 @@ class BoostingParameters(KernelModel):
                 max_depth=limits.max_depth,
                 min_mass=limits.min_mass,
                 min_gain=limits.min_gain,
-                l2=self._number_or_auto("l2_regularization", AUTO_L2, low=0.0),
+                l2=self._number_or_auto("l2_regularization", l2, low=0.0),
                 cutoff=limits.cutoff,
             ),
             decay=check_number(self, "bandwidth_decay", self.bandwidth_decay, low=0.0, open_low=True, high=1.0),
@@ -264,7 +267,7 @@ class BoostingParameters(KernelModel):
         return replace(rules, n_rounds=rules.pace * self._most_rounds(rate)) if is_auto(self.max_iter) else rules
 
     def _given_crisp_every(self) -> int:
-        every = self.crisp_every
+        every: Any = self.crisp_every
         if isinstance(every, bool) or not isinstance(every, Integral) or every < 0:
             raise parameter_error(self, "crisp_every", "an int in the range [0, inf) or 'auto'", every)
         return int(every)

@@ -30,10 +30,14 @@ __all__ = ["StreamForestClassifier", "StreamForestRegressor"]
 
 # What trees of a forest have other than single ones; rows count several times, so leaves grow sooner.
 # Alarms are the forest's.
-SOFT_CLASS = {"max_depth": 10, "grace_period": 20, "learning_rate": 0.003, "min_share": 0.1, "drift_delta": None}
-SOFT_REAL = {"grace_period": 30, "learning_rate": 0.0015, "min_share": 0.1, "drift_delta": None}
-CRISP_CLASS = {"grace_period": 30, "delta": 0.05, "drift_delta": None}
-CRISP_REAL = {"grace_period": 50, "delta": 0.01, "drift_delta": None}
+SOFT_CLASS = {"max_depth": 10, "grace_period": 30, "learning_rate": 0.004, "min_share": 0.1, "drift_delta": None}
+SOFT_REAL = {"grace_period": 30, "learning_rate": 0.002, "min_share": 0.1, "drift_delta": None}
+CRISP = {"grace_period": 50, "delta": 0.01, "drift_delta": None}
+# Soft trees learn the other draws of a row at once when their error is smaller than this.
+SMALL_CLASS_ERROR = 0.1
+SMALL_REAL_ERROR = 0.2
+# Leaves of crisp trees try to split when they have become heavier by this share, which spares most searches in vain.
+LEAST_GROWTH = 0.2
 # Parameters of a tree that are not those of a tree in a forest.
 NOT_OF_TREES = {
     "random_state", "class_weight", "categorical_features", "max_size", "drift_delta", "restart_rise",
@@ -86,7 +90,7 @@ class _StreamForest(StreamModel):
 
     n_estimators: int = field(default=10, kw_only=False)
     soft_share: float = 0.3
-    mean_draws: float = 4.0
+    mean_draws: float = 6.0
     max_features: float = 0.6
     max_depth: int | None = None
     warning_delta: float | None = 0.01
@@ -127,10 +131,10 @@ class _StreamForest(StreamModel):
         check_integer(self, "max_depth", self.max_depth, low=0, or_none=True)
         soft = SoftHoeffdingTreeClassifier if is_class else SoftHoeffdingTreeRegressor
         crisp = HoeffdingTreeClassifier if is_class else HoeffdingTreeRegressor
-        soft_defaults, crisp_defaults = (SOFT_CLASS, CRISP_CLASS) if is_class else (SOFT_REAL, CRISP_REAL)
+        soft_defaults = SOFT_CLASS if is_class else SOFT_REAL
         places = [
             (self._recipe("soft_parameters", soft, soft_defaults, size, 1.0), n_soft),
-            (self._recipe("crisp_parameters", crisp, crisp_defaults, size, share), n - n_soft),
+            (self._recipe("crisp_parameters", crisp, CRISP, size, share), n - n_soft),
         ]
         return [recipe for recipe, count in places for _ in range(count)]
 
@@ -151,7 +155,9 @@ class _StreamForest(StreamModel):
                 growth = kind(**{**defaults, **depth, "max_size": size, **(given or {})})._new_growth(1, 2, 0)
         except ValueError as error:
             raise ValueError(f"{parameter_error(self, name, wanted, given)} {error}") from None
-        settings = growth.settings._replace(judges_copies=0.0)  # weights are draws
+        small = SMALL_CLASS_ERROR if is_classifier(self) else SMALL_REAL_ERROR
+        # Weights are draws.
+        settings = growth.settings._replace(judges_copies=0.0, small_error=small, least_growth=LEAST_GROWTH)
         return Recipe(type(growth), settings, growth.limits, share)
 
     # Learning
@@ -246,4 +252,5 @@ class StreamForestRegressor(_StreamForest, StreamRegressorBase):
     True
     """
 
+    mean_draws: float = 4.0
     max_features: float = 0.8

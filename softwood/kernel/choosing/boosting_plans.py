@@ -27,6 +27,7 @@ class Plan:
     categories : how the categories of a column are ordered, see `BoostingRules`
     n_folds, n_parts : number of folds of a small table, and how many of them are held out, one after the other
     learning_rate : of the model; trials have larger ones
+    l2 : penalty of the leaf values
     subsample : share of the rows that each tree is grown from
     n_models : models that differ in the rows and columns that are drawn; the result is their mean
     """
@@ -41,6 +42,7 @@ class Plan:
     n_folds: int = 3
     n_parts: int = 3
     learning_rate: float = 0.1
+    l2: float = 1.0
     subsample: float = 0.8
     n_models: int = 1
 

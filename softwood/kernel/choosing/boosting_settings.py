@@ -77,8 +77,8 @@ class Setting:
     max_leaves: int | None
     min_mass: float
     n_features: int
-    categories: str = "sets"
-    crisp_every: int = 0
+    categories: str
+    crisp_every: int
 
     def of(self, rules: BoostingRules) -> BoostingRules:
         """The rules with this setting."""
@@ -90,22 +90,20 @@ class Setting:
 
 @dataclass(frozen=True)
 class Choices:
-    """The values of each setting that are compared; only one, if it is given.
+    """The values of each setting that are compared.
 
     Attributes
     ----------
+    first : the setting without a search
     kernels : bandwidths and `crisp_every` that are tried first; empty if the bandwidth is given
     beyond : which of these is tried after the best one
-    crisp_every : if the bandwidth is given
+    others : values of other attributes of `Setting`; only one, if it is given
     """
 
+    first: Setting
     kernels: tuple[Kernels, ...]
     beyond: Mapping[Kernels, Kernels]
-    max_leaves: tuple[int | None, ...]
-    min_mass: tuple[float, ...]
-    n_features: tuple[int, ...]
-    categories: tuple[str, ...] = ("sets",)
-    crisp_every: int = 0
+    others: Mapping[str, tuple[Any, ...]]
 
     @property
     def trials(self) -> list[tuple[str, Callable[[Setting], Setting]]]:
@@ -114,21 +112,13 @@ class Choices:
         Empty if there is nothing to choose.
         """
         others = [
-            (name, partial(replace, **{name: value}))
-            for name in ("categories", "max_leaves", "min_mass", "n_features")
-            for value in getattr(self, name)[1:]
+            (name, partial(replace, **{name: value})) for name, values in self.others.items() for value in values[1:]
         ]
         if self.kernels:
             first = [("bandwidth", partial(replace, scale=scale, crisp_every=every)) for scale, every in self.kernels]
             beyond = [("bandwidth", self._beyond)] if self.beyond else []
             return [*first, *beyond, *others]
         return [("bandwidth", replace), *others] if others else []
-
-    @property
-    def first(self) -> Setting:
-        """The setting without a search."""
-        scale = 0.0 if self.kernels else None
-        return Setting(scale, self.max_leaves[0], self.min_mass[0], self.n_features[0], crisp_every=self.crisp_every)
 
     def _beyond(self, best: Setting) -> Setting:
         """Kernels beyond the best ones of those that are tried first."""

@@ -26,7 +26,7 @@ def chosen(model):
     return clone(model).set_params(
         max_iter=model.n_iter_, bandwidth=model.bandwidth_, crisp_every=model.crisp_every_,
         max_leaf_nodes=model.max_leaf_nodes_, min_mass=model.min_mass_, max_features=model.max_features_,
-        early_stopping=False, subsample=0.8,
+        early_stopping=False, subsample=0.8, l2_regularization=1.0,
     )  # fmt: skip
 
 
@@ -54,7 +54,7 @@ def test_qualities_try_what_their_plans_say(quality):
     trials = [trial for trial in model.search_ if trial["stage"] != "rounds"]
     tried = [(trial["bandwidth"], trial["crisp_every"]) for trial in trials[: len(plan.kernels)]]
     assert tried == list(plan.kernels)
-    assert len(trials) == len(plan.kernels) + bool(plan.beyond) + len(plan.shares) - 1
+    assert len(trials) == len(plan.kernels) + bool(plan.beyond) + len(plan.max_leaves) - 1 + len(plan.shares) - 1
     assert len(model.forest_) == plan.n_models * model.n_iter_
     assert_same_nodes(model.forest_, chosen(model).set_params(learning_rate=plan.learning_rate).fit(X, y).forest_)
 
