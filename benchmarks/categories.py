@@ -226,7 +226,7 @@ WAYS = ["frame", "numbers", "zeros and ones", "statistics", "catboost"]
 ALL_CATEGORIES = ["car_vgood", "flare_F", "chess", "mushroom", "nursery_uci", "tic-tac-toe"]
 ENCODED = [
     "tic-tac-toe", "car_vgood", "flare_F", "chess", "nursery_uci", "mushroom", "german_credit", "credit_a",
-    "churn_text", "thousands 10", "thousands 11",
+    "churn_text", "thousands 50", "thousands 51", "thousands 52",
 ]  # fmt: skip
 NAMES = [
     "churn_text", "credit_a", "german_credit", "nursery_uci", "covertype", "bike_sharing_hour", "many values",
@@ -246,9 +246,15 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="put the table into this page, between its markers")
     options = parser.parse_args()
     if options.encodings:
-        print("| data |", " | ".join(WAYS), "| frame / best of the three |\n|---|---|---|---|---|---|---|")
+        lines = [
+            f"| data, rows × columns | {' | '.join(WAYS)} | frame / best of the three |",
+            "|---|---|---|---|---|---|---|",
+        ]
         for name in options.only or ENCODED:
-            print(encodings_of(name), flush=True)
+            lines.append(encodings_of(name))
+            print(lines[-1], flush=True)
+        if options.write:
+            write_page(options.write, "encodings", "\n".join(lines) + f"\n\n{machine()}\n")
         return
     lines = [line for name in options.only or NAMES for line in lines_of(name, options.times)]
     text = "\n".join([*HEADING, *lines]) + f"\n\n{machine()}\n"

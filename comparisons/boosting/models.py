@@ -84,7 +84,7 @@ def run_model(name: str, fold: Fold, draws: int) -> dict[str, Any]:
     if name in (OURS, FAST, BEST):
         parameter = (
             f"{model.n_iter_} rounds, bandwidth {model.bandwidth_:g}, {model.max_leaf_nodes_} leaves, "
-            f"mass {model.min_mass_:g}, {model.max_features_} columns"
+            f"mass {model.min_mass_:g}, {model.max_features_} columns, crisp every {model.crisp_every_}"
         )
     X_test, y_test = X.iloc[fold.test], fold.y[fold.test]
     if classes is None:

@@ -100,29 +100,26 @@ def of_prf(table: Table, seed: int, n_trees: int) -> np.ndarray:
     return np.asarray(model.predict(table.X_test.copy(), dX=table.deviations_test.copy()))
 
 
-def ours(kind: type, given: bool) -> Callable[[Table, int], np.ndarray]:
-    """A model of softwood, which knows the errors and the probabilities of labels, or not."""
+def ours(kind: type, given: bool, in_fit: float = 0.0, **settings: Any) -> Callable[[Table, int], np.ndarray]:
+    """A model of softwood, which knows the errors and the probabilities of labels, or not.
+
+    in_fit : part of the errors that `fit` gets; noise has blurred the training rows already
+    """
 
     def predict(table: Table, seed: int) -> np.ndarray:
-        model = kind(random_state=seed)
+        model = kind(random_state=seed, **settings)
         if not given:
             return model.fit(table.X, table.y).predict(table.X_test)
-        # The box with the standard deviation of the noise. The errors in fit blur what noise has blurred already.
-        model.fit(table.X, table.shares if np.any(table.shares % 1) else table.y)
-        errors = np.sqrt(3.0) * table.deviations_test
-        return model.predict(table.X_test, measurement_error=errors if errors.any() else None)
+        shares = table.shares if np.any(table.shares % 1) else table.y
+        model.fit(table.X, shares, measurement_error=half_widths(in_fit * table.deviations))
+        return model.predict(table.X_test, measurement_error=half_widths(table.deviations_test))
 
     return predict
 
 
-def boosting_in_fit(table: Table, seed: int) -> np.ndarray:
-    """Boosting with half of the errors in `fit` and all of them in `predict`."""
-    factor = np.sqrt(3.0)
-    shares = table.shares if np.any(table.shares % 1) else table.y
-    model = KernelBoostingClassifier(random_state=seed)
-    model.fit(table.X, shares, measurement_error=0.5 * factor * table.deviations if table.deviations.any() else None)
-    errors = factor * table.deviations_test
-    return model.predict(table.X_test, measurement_error=errors if errors.any() else None)
+def half_widths(deviations: np.ndarray) -> np.ndarray | None:
+    """Of the boxes with these standard deviations; None if they are all 0."""
+    return np.sqrt(3.0) * deviations if deviations.any() else None
 
 
 def of_sklearn(table: Table, seed: int) -> np.ndarray:
@@ -135,9 +132,13 @@ MODELS: dict[str, Callable[[Table, int], np.ndarray]] = {
     "prf_100": lambda table, seed: of_prf(table, seed, 100),
     "forest": ours(KernelForestClassifier, given=False),
     "forest_given": ours(KernelForestClassifier, given=True),
+    "forest_crisp_given": ours(KernelForestClassifier, given=True, bandwidth=0.0),
+    "forest_narrow_given": ours(KernelForestClassifier, given=True, bandwidth=0.1),
+    "forest_narrow_given_in_fit": ours(KernelForestClassifier, given=True, in_fit=0.5, bandwidth=0.1),
     "boosting": ours(KernelBoostingClassifier, given=False),
     "boosting_given": ours(KernelBoostingClassifier, given=True),
-    "boosting_given_in_fit": boosting_in_fit,
+    "boosting_given_in_fit": ours(KernelBoostingClassifier, given=True, in_fit=0.5),
+    "boosting_fast_given": ours(KernelBoostingClassifier, given=True, quality="fast"),
 }
 
 

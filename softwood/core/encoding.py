@@ -232,8 +232,10 @@ def prepare_table(
             raise _date_error(X, found, estimator)
         return X, frame, wanted, found
     names, known = columns.inputs, [None if date is None else date.kind for date in columns.dates]
-    for j, kind in enumerate(found[: len(names)]):  # a wrong number of columns is reported later
-        if kind is not None and not (known and known[j]):
+    titles = column_titles(X)[0] if frame else names
+    for j, kind in enumerate(found[: len(names)]):  # a wrong number or order of columns is reported later
+        is_moved = titles[j] != names[j] and names[j] in titles
+        if kind is not None and not (known and known[j]) and not is_moved:
             owner = type(estimator).__name__
             raise ValueError(f"Column {names[j]!r} held numbers in fit, and holds dates now; give {owner} numbers.")
     return X, frame, wanted, known

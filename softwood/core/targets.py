@@ -179,7 +179,12 @@ def read_reals(y: Any, weights: np.ndarray) -> RealTargets:
     if y is None:
         raise ValueError("This regressor requires y to be passed, but the target y is None.")
     refuse_masked(y, "y")
-    targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+    try:
+        targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+    except ValueError as error:
+        if "could not convert string" not in str(error):
+            raise
+        raise ValueError(f"A regressor needs numbers as y: {error}. For classes, use the classifier.") from None
     is_flat = targets.ndim == 1
     targets = targets.reshape(len(targets), -1)
     # Divide by the largest number before summing, so that the mean of huge numbers does not overflow.

@@ -124,7 +124,8 @@ def error_budget(
     Parameters
     ----------
     model : fitted kernel tree, forest, extra trees or boosting
-        The model that predicts. It is not fitted again: a model fitted to better readings could gain more.
+        The model that predicts. It is not fitted again: a model fitted to better readings could gain more. Of a
+        pipeline, pass the last step and the rows that it gets, with errors in their units.
     X : array-like or data frame of shape (n_rows, n_features_in)
         Rows that the model has not been fitted to.
     y : array-like of shape (n_rows,) or (n_rows, n_outputs)
@@ -176,9 +177,14 @@ def error_budget(
     'x[1]'
     """
     if not isinstance(model, KernelModel):
+        hint = ""
+        if hasattr(model, "steps"):
+            hint = " Of a pipeline, pass its last step, and rows and errors in the units of the columns that it gets."
+        elif hasattr(model, "best_estimator_"):
+            hint = " Pass its best_estimator_."
         raise TypeError(
             f"error_budget takes a fitted kernel tree, kernel forest, kernel extra trees or kernel boosting, whose "
-            f"predict takes measurement errors. Got {model!r}."
+            f"predict takes measurement errors. Got {model!r}.{hint}"
         )
     check_choice(_OWNER, "rows", rows, ("accurate", "measured"))
     check_integer(_OWNER, "n_repeats", n_repeats, low=1)

@@ -63,6 +63,7 @@ _NEEDED: dict[str, Any] = {
 _REPORTED: dict[str, Any] = {
     "bandwidth_": float,
     "chosen_": dict[str, _Plain],
+    "crisp_every_": int,
     "feature_names_in_": np.ndarray,
     "history_": list[dict[str, _Plain]],
     "max_features_": int,

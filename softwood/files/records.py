@@ -41,8 +41,8 @@ def build_record(kind: Callable[..., Any], state: dict[str, Any]) -> Any:
     return kind(**state)
 
 
-# A field of trees that earlier releases did not have, and one that only they had (a cutoff of small shares).
-LATER, DROPPED = {"subsets"}, {"cutoff"}
+# Fields that earlier releases did not have, and one that only they had (a cutoff of small shares).
+LATER, DROPPED = {"subsets", "has_crisp_trees"}, {"cutoff"}
 
 
 def _fields(kind: Any) -> list[str]:

@@ -23,14 +23,15 @@ from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets, RealTargets, read_classes, read_reals
 from softwood.core.threads import Threads
 from softwood.kernel.boosting_parameters import AUTO_LEAVES, BoostingParameters, is_auto
-from softwood.kernel.choosing.boosting_plans import PLANS
-from softwood.kernel.choosing.boosting_settings import FOLD_ROWS, Choices, Search
+from softwood.kernel.choosing.boosting_plans import CRISP, PLANS
+from softwood.kernel.choosing.boosting_settings import FOLD_ROWS, Choices, Search, Setting
 from softwood.kernel.data.category_statistics import SETS_UP_TO, ManyCategories, as_sets
 from softwood.kernel.data.measurement_errors import are_by_column
 from softwood.kernel.data.preparation import common_errors
 from softwood.kernel.growing.bagging import draws_of
 from softwood.kernel.parts.fits import TRIAL_ROWS, BoostingRowsInParts
 from softwood.kernel.parts.sources import Source
+from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.rounds.finishing import boosted_forest
 from softwood.kernel.rounds.leaves import too_fast
 from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, TreePrediction
@@ -117,7 +118,8 @@ class KernelBoosting(BoostingParameters):
             stages = fit.stages()
             rules = self._rules_for(rules, rows, is_given=validation[0] is not None)
             rules, widths = self._search(rules, rows, stages)
-            self.bandwidths_, self._prediction_kernels_ = widths, self._make_prediction_kernels(widths, rows.data)
+            self.bandwidths_ = np.where(self.columns_.is_category, 0.0, widths)
+            self._prediction_kernels_ = self._kernels_of(rules, widths, rows)
             result = Boosted(rows.start, n_models=rules.n_models)
 
             def results() -> dict[str, Any]:
@@ -164,8 +166,8 @@ class KernelBoosting(BoostingParameters):
             expected = "one number for a column, or a function; pass the errors of single cells to fit"
             raise parameter_error(self, "measurement_error", expected, self.measurement_error)
         errors = self._errors(measurement_error, matrix, numbers, n_rows)
-        if self._has_node_widths and errors:
-            raise self._no_errors_with_node_widths()
+        if errors:
+            self._check_errors()
         train = BoostingData(matrix, learned, weights, draws_of(matrix, targets, weights, seed).group, errors)
         if validation is None:
             is_held_out = self._held_out_rows(train, seed)
@@ -189,8 +191,8 @@ class KernelBoosting(BoostingParameters):
         if len(common_errors(data.errors)) < len(data.errors):
             expected = "one number for a column with growth='level'"
             raise parameter_error(self, "measurement_error", expected, self.measurement_error)
-        if self._has_node_widths and data.errors:
-            raise self._no_errors_with_node_widths()
+        if data.errors:
+            self._check_errors()
         classes, p = getattr(self, "classes_", None), data.matrix.shape[1]
         unit, n_classes = 1.0, None
         if classes is None:
@@ -212,6 +214,19 @@ class KernelBoosting(BoostingParameters):
     @property
     def _has_node_widths(self) -> bool:
         return self.bandwidth_decay != 1.0
+
+    def _kernels_of(self, rules: BoostingRules, widths: np.ndarray, rows: BoostingRows) -> PredictionKernels:
+        """Prediction kernels of a model with these half-widths (p,)."""
+        kernels = self._make_prediction_kernels(widths, rows.data)
+        keeps = isinstance(self.prediction_bandwidth, str) and self.prediction_bandwidth == "same"
+        return replace(kernels, has_crisp_trees=keeps and rules.crisp_every > 0)
+
+    def _check_errors(self) -> None:
+        """Refuse parameters that do not go with measurement errors."""
+        if self._has_node_widths:
+            raise self._no_errors_with_node_widths()
+        if not is_auto(self.crisp_every) and self.crisp_every:
+            raise parameter_error(self, "crisp_every", "0 or 'auto' with measurement errors", self.crisp_every)
 
     def _no_errors_with_node_widths(self) -> ValueError:
         return parameter_error(self, "bandwidth_decay", "1.0 with measurement errors", self.bandwidth_decay)
@@ -265,7 +280,7 @@ class KernelBoosting(BoostingParameters):
         loss, train, l2 = rows.loss, rows.train, rules.limits.l2
         if is_auto(self.l2_regularization):  # in the unit of the second derivatives
             l2 = loss.hessian_unit(train.y, train.weights) * l2
-        kernels = self._make_prediction_kernels(np.zeros(train.matrix.shape[1]), rows.data)
+        kernels = self._kernels_of(rules, np.zeros(train.matrix.shape[1]), rows)
         directions = self._checked_directions(loss, kernels)
         min_mass = self._least_mass(rules.limits.min_mass, rows.total)
         stops = rows.has_validation and not (is_given and self.early_stopping is False)
@@ -274,6 +289,7 @@ class KernelBoosting(BoostingParameters):
             limits=replace(rules.limits, directions=directions, min_mass=min_mass, l2=l2),
             n_features=self._n_draw(rows.data.matrix.shape[1]),
             n_iter_no_change=rules.n_iter_no_change if stops else None,
+            by_statistic=None if rows.categories is None else rows.categories.is_many,
             score=self._score_function(rows),
             prediction=TreePrediction.of(kernels, rows.data.errors, self.prediction_bandwidth),
         )
@@ -298,9 +314,9 @@ class KernelBoosting(BoostingParameters):
             self.search_ = [trial.as_dict() for trial in search.trials]
         if setting.scale is not None:
             self.bandwidth_ = setting.scale
-            widths = setting.scale * rows.trial.deviations
-        self.max_leaf_nodes_, self.min_mass_, self.max_features_ = (
-            setting.max_leaves, setting.min_mass, setting.n_features
+            widths = setting.scale * rows.spreads
+        self.max_leaf_nodes_, self.min_mass_, self.max_features_, self.crisp_every_ = (
+            setting.max_leaves, setting.min_mass, setting.n_features, setting.crisp_every
         )  # fmt: skip
         assert widths is not None
         rules = setting.of(rules)
@@ -310,22 +326,31 @@ class KernelBoosting(BoostingParameters):
     def _choices(self, rules: BoostingRules, rows: BoostingRows, has_scales: bool) -> Choices:
         """What is compared: the values of the parameters that are "auto", if the rounds are, too."""
         plan, p = PLANS[self.quality], rows.data.matrix.shape[1]
-        max_leaves: tuple[int | None, ...] = (rules.limits.max_leaves,)
-        min_mass: tuple[float, ...] = (rules.limits.min_mass,)
-        n_features: tuple[int, ...] = (p if rules.n_features is None else rules.n_features,)
-        if is_auto(self.max_iter):
-            if is_auto(self.max_leaf_nodes):
-                has_many = int(rows.train.group.max()) >= FOLD_ROWS
-                max_leaves = plan.leaves_of_many if has_many else plan.max_leaves
-                if rules.one_tree:
-                    max_leaves = (AUTO_LEAVES,)
-            if is_auto(self.min_mass):
-                min_mass = tuple(self._least_mass(mass, rows.total) for mass in plan.min_mass)
-            if is_auto(self.max_features) and p > 1:
-                n_features = tuple(round(share * p) for share in plan.shares)
-        are_few = (self.columns_.n_categories > 2) & (self.columns_.n_categories <= SETS_UP_TO)
-        by_code = plan.by_code if is_auto(self.max_iter) and self.growth == "node" and are_few.any() else (False,)
-        return Choices(plan.scales if has_scales else (), plan.beyond, max_leaves, min_mass, n_features, by_code)
+        chooses = is_auto(self.max_iter)
+        others: dict[str, tuple[Any, ...]] = {
+            "categories": ("sets",),
+            "max_leaves": (rules.limits.max_leaves,),
+            "min_mass": (rules.limits.min_mass,),
+            "n_features": (p if rules.n_features is None else rules.n_features,),
+        }
+        n_categories = self.columns_.n_categories
+        if chooses and np.any((n_categories > 2) & (n_categories <= SETS_UP_TO)):
+            others["categories"] = plan.categories
+        if chooses and is_auto(self.max_leaf_nodes):
+            has_many = int(rows.train.group.max()) >= FOLD_ROWS
+            several = plan.leaves_of_many if has_many else plan.max_leaves
+            others["max_leaves"] = (AUTO_LEAVES,) if rules.one_tree else several
+        if chooses and is_auto(self.min_mass):
+            others["min_mass"] = tuple(self._least_mass(mass, rows.total) for mass in plan.min_mass)
+        if chooses and is_auto(self.max_features) and p > 1:
+            others["n_features"] = tuple(round(share * p) for share in plan.shares)
+        may_mix = chooses and is_auto(self.crisp_every) and rules.prediction is None and self.growth == "node"
+        if not may_mix or rules.decay != 1.0 or rows.data.errors:
+            plan = plan.without_mixtures(rules.crisp_every)
+        kernels, beyond = (plan.kernels, plan.beyond) if rows.spreads.any() else ((CRISP,), {})
+        first = {name: values[0] for name, values in others.items()}
+        setting = Setting(0.0 if has_scales else None, crisp_every=rules.crisp_every, **first)
+        return Choices(setting, kernels if has_scales else (), beyond, others)
 
     def _score_function(self, rows: BoostingRows) -> Callable[[BoostingData, np.ndarray], float] | None:
         """The scorer of `scoring` as a function of rows and their raw scores; None for the loss."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -50,8 +51,8 @@ class BoostingParameters(KernelModel):
     quality : {"fast", "balanced", "best"}
         How much time the fit takes for what is "auto". "fast" tries two bandwidths on one quarter of the rows and takes
         larger steps. "balanced" tries three bandwidths, and half of the columns for each tree, in folds.
-        With "best", the model is the mean of six that differ in the rows and columns drawn for their trees. They grow
-        together: a round adds a tree to each.
+        "best" also tries 8 and 31 leaves, and the model is the mean of four that differ in the rows and columns drawn
+        for their trees. They grow together: a round adds a tree to each.
     bandwidth : float, array-like, dict or {"auto", "silverman", "loo"}
         Half-width of the boxes, in units of `bandwidth_unit`. Larger values give smoother predictions and slower fits.
         0 gives conventional boosting. Either one number for all columns, one number per column, a dict by column
@@ -65,9 +66,14 @@ class BoostingParameters(KernelModel):
     bandwidth_decay : float
         Factor on the bandwidth after each round, in (0, 1]. Below 1, the first rounds learn smooth structure and later
         rounds learn sharper details.
+    crisp_every : int or "auto"
+        Every so manieth round has a bandwidth of 0, which learns the steps that kernels blur; 0 means none. "auto"
+        chooses 0 or 3 together with the bandwidth if `bandwidth` and `max_iter` are "auto", no measurement errors are
+        known, and predictions have the kernels of the fit; otherwise it is 0.
     max_leaf_nodes : int, "auto" or None
         Largest number of leaves of a tree. Trees grow best first. "auto" is 16 if `max_iter` is "auto", otherwise 31;
-        of more than 3 000 different rows, it chooses 16 or 31, or is 31 with ``quality="fast"``. None means no limit.
+        of more than 3 000 different rows, it chooses 16 or 31, or is 31 with ``quality="fast"``; ``quality="best"``
+        also chooses 8 or 31 of fewer rows. None means no limit.
     min_mass : float or "auto"
         Smallest mass (weight times membership) of a leaf. Larger values give smaller trees. "auto" is 10 if
         `max_iter` is "auto", otherwise 20.
@@ -76,7 +82,8 @@ class BoostingParameters(KernelModel):
         approximation of the loss.
     l2_regularization : float or "auto"
         Added to the sum of second derivatives in every leaf. Larger values give smaller leaf values. 0 means no
-        regularisation. "auto" is 3, and with ``loss="poisson"`` 3 times the mean target.
+        regularisation. "auto" is 1 if `max_iter` is "auto", otherwise 3; with ``loss="poisson"``, times the mean
+        target.
     subsample : float or "auto"
         Fraction of the rows drawn without replacement for each round, in (0, 1]. "auto" is 0.8 if `max_iter` is "auto"
         or ``quality="best"``, otherwise 1.
@@ -130,6 +137,8 @@ class BoostingParameters(KernelModel):
         The chosen bandwidth in standard deviations. Only if `bandwidth` is "auto".
     bandwidths_ : ndarray of shape (n_encoded,)
         Half-width of the kernel in each column of the encoded table in the first round, in the column's own units.
+    crisp_every_ : int
+        The chosen or given `crisp_every`; 0 if no round is crisp.
     max_leaf_nodes_ : int or None
         The chosen or given largest number of leaves.
     min_mass_ : float
@@ -137,10 +146,11 @@ class BoostingParameters(KernelModel):
     max_features_ : int
         The chosen or given number of columns of the encoded table that is drawn for each tree.
     search_ : list of dict
-        The trials that chose what was "auto", in their order: ``stage``, ``bandwidth``, ``max_leaf_nodes``,
-        ``min_mass``, ``max_features``, ``categories`` ("sets", or "codes" for splits in alphabetical order),
-        ``learning_rate``, ``n_rounds`` with the smallest held-out ``loss``, and ``losses`` before the first round and
-        after each round. `softwood.plots.plot_search` draws them. Only if there were trials.
+        The trials that chose what was "auto", in their order: ``stage``, ``bandwidth``, ``crisp_every``,
+        ``max_leaf_nodes``, ``min_mass``, ``max_features``, ``categories`` ("sets", "mixed" with sets by drawn orders
+        in every second round, or "codes" for splits in alphabetical order), ``learning_rate``, ``n_rounds`` with the
+        smallest held-out ``loss``, and ``losses`` before the first round and after each round.
+        `softwood.plots.plot_search` draws them. Only if there were trials.
     train_score_ : ndarray of shape (n_rounds + 1,)
         Negative loss on the training rows (on a sample of 20 000, if there are more), before the first round and after
         each round.
@@ -159,6 +169,7 @@ class BoostingParameters(KernelModel):
     loss: Literal["log_loss", "squared_error", "absolute_error", "quantile", "poisson"]
     bandwidth: float | Sequence[float] | np.ndarray | Mapping[Any, float] | Literal["auto", "silverman", "loo"] = "auto"
     bandwidth_decay: float = 1.0
+    crisp_every: int | Literal["auto"] = "auto"
     max_leaf_nodes: int | Literal["auto"] | None = "auto"
     min_mass: float | Literal["auto"] = "auto"
     l2_regularization: float | Literal["auto"] = "auto"
@@ -175,6 +186,7 @@ class BoostingParameters(KernelModel):
     tol: float = 1e-07
 
     n_iter_: int = field(init=False)
+    crisp_every_: int = field(init=False)
     max_leaf_nodes_: int | None = field(init=False)
     min_mass_: float = field(init=False)
     max_features_: int = field(init=False)
@@ -202,6 +214,7 @@ class BoostingParameters(KernelModel):
         check_choice(self, "multi_strategy", self.multi_strategy, ("auto", "one_output_per_tree", "multi_output_tree"))
         limits, plan = self._limits(), PLANS[self.quality]
         rate = self._number_or_auto("learning_rate", plan.learning_rate, low=0.0, open_low=True)
+        l2 = plan.l2 if is_auto(self.max_iter) else AUTO_L2
         subsample = plan.subsample if is_auto(self.max_iter) or plan.n_models > 1 else 1.0
         return BoostingRules(
             learning_rate=rate,
@@ -211,10 +224,11 @@ class BoostingParameters(KernelModel):
                 max_depth=limits.max_depth,
                 min_mass=limits.min_mass,
                 min_gain=limits.min_gain,
-                l2=self._number_or_auto("l2_regularization", AUTO_L2, low=0.0),
+                l2=self._number_or_auto("l2_regularization", l2, low=0.0),
                 cutoff=limits.cutoff,
             ),
             decay=check_number(self, "bandwidth_decay", self.bandwidth_decay, low=0.0, open_low=True, high=1.0),
+            crisp_every=0 if is_auto(self.crisp_every) else self._given_crisp_every(),
             subsample=self._number_or_auto("subsample", subsample, low=0.0, open_low=True, high=1.0),
             n_models=plan.n_models,
             n_iter_no_change=self.n_iter_no_change,
@@ -233,6 +247,8 @@ class BoostingParameters(KernelModel):
             raise self._no_level("multi_strategy", "'auto' or 'one_output_per_tree'")
         if self.quality == "best":
             raise self._no_level("quality", "'fast' or 'balanced'")
+        if not is_auto(self.crisp_every) and self.crisp_every:
+            raise self._no_level("crisp_every", "0 or 'auto'")
         for name, only in (("scoring", "loss"), ("prediction_kernel", "same"), ("prediction_bandwidth", "same")):
             given = getattr(self, name)
             if not (isinstance(given, str) and given == only):
@@ -249,6 +265,12 @@ class BoostingParameters(KernelModel):
         rate = (FASTER if is_auto(self.learning_rate) else 1.0) * rules.learning_rate
         rules = replace(rules, one_tree=True, learning_rate=rate)
         return replace(rules, n_rounds=rules.pace * self._most_rounds(rate)) if is_auto(self.max_iter) else rules
+
+    def _given_crisp_every(self) -> int:
+        every: Any = self.crisp_every
+        if isinstance(every, bool) or not isinstance(every, Integral) or every < 0:
+            raise parameter_error(self, "crisp_every", "an int in the range [0, inf) or 'auto'", every)
+        return int(every)
 
     def _most_rounds(self, learning_rate: float) -> int:
         if is_auto(self.max_iter):

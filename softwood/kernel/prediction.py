@@ -33,6 +33,7 @@ class PredictionKernels:
     is_crisp : whether predictions use no kernels
     is_as_grown : whether trees are grown with these same kernels
     has_node_widths : whether every node keeps the half-width it was grown with
+    has_crisp_trees : whether some trees of a forest have no kernels
     """
 
     widths: np.ndarray
@@ -43,6 +44,7 @@ class PredictionKernels:
     is_crisp: bool
     is_as_grown: bool
     has_node_widths: bool
+    has_crisp_trees: bool = False
 
     def __post_init__(self) -> None:
         n = len(self.kernels)
@@ -58,7 +60,7 @@ class PredictionKernels:
             return finished.crisp()
         if self.is_as_grown:
             return finished
-        if self.has_node_widths:
+        if self.has_node_widths or self.has_crisp_trees:
             kernel = np.where(finished.gate == Gate.KERNEL, self.kinds[finished.feature], 0).astype(np.int32)
             return replace(finished, kernel=kernel, shapes=self.shapes)
         nowhere = np.empty((0, len(self.widths)))
@@ -66,8 +68,15 @@ class PredictionKernels:
         return finished.with_kernel(combined, self.kinds, self.shapes)
 
     def cells(self, errors: Errors, matrix: np.ndarray) -> np.ndarray | None:
-        """Half-widths of single cells (n, p) with these errors; None if no column has different ones."""
-        return combine_widths(self.widths, self.kernels, errors, matrix)[1]
+        """Half-widths of single cells (n, p) with these errors; None if no column has different ones.
+
+        If some trees have no kernels, the half-widths of these follow, (n, 2 p).
+        """
+        cells = combine_widths(self.widths, self.kernels, errors, matrix)[1]
+        if cells is None or not self.has_crisp_trees:
+            return cells
+        of_crisp = combine_widths(np.zeros_like(self.widths), self.kernels, errors, matrix)[1]
+        return cells if of_crisp is None else np.hstack([cells, of_crisp])
 
     def cell_slopes(
         self, functions: dict[int, Function | None], matrix: np.ndarray, cells: np.ndarray | None

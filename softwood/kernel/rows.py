@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ from softwood.core.losses import Loss
 from softwood.core.steps import Steps
 from softwood.core.threads import Threads
 from softwood.kernel.data.category_statistics import ManyCategories
+from softwood.kernel.data.column_statistics import standard_deviations
 from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.growing.bagging import Draws, grow_trees
 from softwood.kernel.growing.growing import grow_tree
@@ -124,6 +126,14 @@ class BoostingRowsInMemory:
     def trial(self) -> TrainingData:
         """Rows for choosing settings by held-out loss."""
         return self.data
+
+    @cached_property
+    def spreads(self) -> np.ndarray:
+        """Unit of bandwidths that are chosen, (p,): standard deviations, those of statistics of categories, too."""
+        if self.categories is None:
+            return self.data.deviations
+        spreads = standard_deviations(self.train.matrix, self.train.weights)
+        return np.where(self.categories.is_many, spreads, self.data.deviations)
 
     @property
     def total(self) -> float:

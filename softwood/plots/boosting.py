@@ -137,10 +137,12 @@ def plot_search(model: Any, *, ax: Axes | None = None) -> Axes:
 def _label(trial: dict[str, Any]) -> str:
     bandwidth, leaves = trial["bandwidth"], trial["max_leaf_nodes"]
     words = [] if bandwidth is None else [f"bandwidth {bandwidth:g}"]
+    if trial["crisp_every"]:
+        words.append(f"one round of {trial['crisp_every']} crisp")
     words.append("any number of leaves" if leaves is None else f"{leaves} leaves")
     words += {
         "min_mass": [f"mass {trial['min_mass']:g}"],
-        "by_code": ["categories in order"],
+        "categories": [f"categories: {trial['categories']}"],
         "n_features": [f"{trial['max_features']} columns"],
         "rounds": [f"{trial['n_rounds']} rounds"],
     }.get(trial["stage"], [])

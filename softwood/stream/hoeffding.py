@@ -76,6 +76,10 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
     if the bound has fallen below `tau`, which means that both are about equally good. With ``delta=1e-7`` and
     ``unseen_values="ignored"``, on columns of numbers, it is the tree of river's class of the same name.
 
+    With ``leaf_prediction="nba"``, a leaf compares naive Bayes with its most frequent class for each row before the row
+    is learned: for a row of weight 3 three times, so that weights mean repetition. river's and MOA's trees compare
+    once.
+
     Parameters
     ----------
     split_criterion : {"info_gain", "gini"}
@@ -119,7 +123,7 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         many_ways = 1.0 - check_flag(self, "binary_split", self.binary_split)
-        settings = read_settings(self, vars(self), restart_rise=np.inf, many_ways=many_ways)
+        settings = read_settings(self, vars(self), restart_rise=np.inf, many_ways=many_ways, judges_copies=1.0)
         return HoeffdingClassTree(settings, read_limits(self), n_features, n_outputs)
 
 

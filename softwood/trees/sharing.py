@@ -74,10 +74,18 @@ def add_raw(
     ----------
     offsets, output : (n_trees + 1,) where the nodes of each tree begin;  (n_trees,) first output that it adds to
     trees : numbers of the trees to add
-    widths : (n_rows, n_features) half-widths of single cells, or None
+    widths : (n_rows, n_features) half-widths of single cells, or None; with twice as many columns, the second half is
+        for trees without kernels
     """
-    if widths is not None or nodes.weights is not None:
+    if widths is not None and widths.shape[1] > nodes.n_features:
+        has_kernels = np.array([_has_kernels(nodes, slice(offsets[tree], offsets[tree + 1])) for tree in trees])
+        for chosen, own in zip((has_kernels, ~has_kernels), np.split(widths, 2, axis=1), strict=True):
+            if chosen.any():
+                add_raw(nodes, offsets, output, trees[chosen], X, own, out)
+    elif nodes.weights is not None:
         _add_walks(nodes, offsets, output, trees, X, widths, out)
+    elif widths is not None:
+        _add_kernel(nodes, offsets, output, trees, X, out, _checked(widths, X))
     elif nodes.is_crisp:
         _by_missing_values(
             X,
@@ -103,7 +111,7 @@ def _add_walks(
     widths: np.ndarray | None,
     out: np.ndarray,
 ) -> None:
-    """The general loop, for all kinds of gates, missing values, and half-widths of single cells."""
+    """The general loop, for all kinds of gates."""
     from softwood.compiled.trees import predict_rows
 
     for tree in trees:
@@ -123,7 +131,13 @@ def _add_crisp(
 
 
 def _add_kernel(
-    nodes: NodeArrays, offsets: np.ndarray, output: np.ndarray, trees: np.ndarray, X: np.ndarray, out: np.ndarray
+    nodes: NodeArrays,
+    offsets: np.ndarray,
+    output: np.ndarray,
+    trees: np.ndarray,
+    X: np.ndarray,
+    out: np.ndarray,
+    widths: np.ndarray | None = None,
 ) -> None:
     """Trees of kernel gates."""
     from softwood.compiled.trees import add_kernel_trees
@@ -138,7 +152,7 @@ def _add_kernel(
     block = min(block, max(1, len(X)))
     lists = kernel_lists(block, nodes._height, nodes.n_features)
     copy = np.empty((block if nodes.n_features <= _WIDEST_COPY else 0, nodes.n_features))
-    add_kernel_trees(X, trees, offsets, output, block, arrays, lists, nodes.value, copy, out)
+    add_kernel_trees(X, widths, trees, offsets, output, block, arrays, lists, nodes.value, copy, out)
 
 
 def sigmoid_predictions(tree: SoftTree, X: np.ndarray) -> np.ndarray:
@@ -195,9 +209,9 @@ def walk_arguments(nodes: NodeArrays, part: slice, X: np.ndarray, widths: np.nda
     from softwood.trees.loops.walk import Nodes, Scratch
 
     if widths is not None:
-        widths = np.ascontiguousarray(widths, dtype=np.float64)
-        if widths.shape != X.shape or np.any(widths < 0):
-            raise ValueError(f"widths must have shape {X.shape} and be at least 0 (nan: the tree's own).")
+        if widths.shape[1] > nodes.n_features:
+            widths = np.split(widths, 2, axis=1)[0 if _has_kernels(nodes, part) else 1]
+        widths = _checked(widths, X)
     left = nodes.children_left[part]
     height, n_nodes = int(nodes.depth[part].max()) + 1, len(left)
     tree = Nodes(
@@ -210,6 +224,19 @@ def walk_arguments(nodes: NodeArrays, part: slice, X: np.ndarray, widths: np.nda
         np.empty(height, np.int32), np.empty(n_nodes, np.int32), np.empty(n_nodes),
     )  # fmt: skip
     return X, tree, None if nodes.weights is None else nodes.weights[part], widths, scratch
+
+
+def _has_kernels(nodes: NodeArrays, part: slice) -> bool:
+    """Whether any gate of the tree whose nodes are this part of `nodes` has a kernel."""
+    return bool(nodes.width[part].any())
+
+
+def _checked(widths: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Half-widths of single cells, as the loops take them."""
+    widths = np.ascontiguousarray(widths, dtype=np.float64)
+    if widths.shape != X.shape or np.any(widths < 0):
+        raise ValueError(f"widths must have shape {X.shape} and be at least 0 (nan: the tree's own).")
+    return widths
 
 
 def kernel_lists(block: int, height: int, n_features: int) -> Lists:

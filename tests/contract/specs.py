@@ -358,6 +358,7 @@ SPECS += both(
         "multi_strategy": NAME,
         "max_iter": COUNT,
         "bandwidth_decay": [0.0, 1.5, None],
+        "crisp_every": [-1, 1.5, None, "often"],
         "l2_regularization": NOT_NEGATIVE,
         "subsample": [0.0, 1.5, None],
         "quality": NAME,
@@ -375,6 +376,7 @@ SPECS += both(
         "learning_rate": 0.3,
         "max_iter": 3,
         "bandwidth_decay": 0.7,
+        "crisp_every": 2,
         "l2_regularization": 10.0,
         "subsample": 0.5,
         "monotonic_cst": [-1, 0, 0, 0],
@@ -399,8 +401,11 @@ SPECS += both(
         "scoring": ["neg_mean_squared_error"],
     },
     refused=(
-        *[("growth", name) for name in ("prediction_bandwidth", "prediction_kernel", "quality", "scoring")],
-        ("bandwidth_decay", "measurement_error"),
+        *[
+            ("growth", name)
+            for name in ("crisp_every", "prediction_bandwidth", "prediction_kernel", "quality", "scoring")
+        ],
+        *[(name, "measurement_error") for name in ("bandwidth_decay", "crisp_every")],
     ),
     classifier={
         "unseen": {"loss": "there is only one", "multi_strategy": "two classes: tests/kernel/rounds/test_vectors.py"},
@@ -595,10 +600,6 @@ IN_ORDER = {
     "check_sample_weight_equivalence_on_dense_data": "a stream is learned in order: a weight of 2 is the row twice in "
     "succession, which tests/stream/test_model.py compares bit for bit"
 }
-ONCE_A_ROW = {
-    "check_sample_weight_equivalence_on_dense_data": "a leaf compares naive Bayes with the majority before it learns a "
-    "row, once for each row of whatever weight, as river and MOA do; a repeated row is predicted with its copy learned"
-}
 SPLITTING_WRONG = {
     "grace_period": [0.5, -1, None, np.nan, np.inf, "x"],
     "max_depth": FROM_ZERO_OR_NONE,
@@ -619,7 +620,6 @@ SPECS += both(
     n_rows=3000,
     unseen={"drift_delta": ALARMS["drift_delta"]},
     classifier={
-        "known_failures": ONCE_A_ROW,
         "wrong": {
             "split_criterion": NAME,
             "max_share_to_split": PART,

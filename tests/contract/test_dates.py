@@ -123,6 +123,8 @@ def test_what_is_refused_later(spec):
         model.predict(X.assign(wait=X["day"].fillna(X["day"].min())))
     with pytest.raises(ValueError, match="'size' held numbers in fit, and holds dates now"):
         model.predict(X.assign(size=X["day"]))
+    with pytest.raises(ValueError, match="names should match"):
+        model.predict(X[X.columns[::-1]])
     mixed = X["day"].astype(object).where(X.index > 50, 3.5)
     with pytest.raises(ValueError, match=r"'day' holds dates and other values, such as 3.5.*errors='coerce'"):
         spec.make().fit(X.assign(day=mixed), y)

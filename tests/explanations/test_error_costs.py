@@ -4,6 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from softwood import (
     Kernel,
@@ -149,6 +152,59 @@ def test_losses_are_those_of_the_predictions(model, losses):
     assert (budget.loss, budget.cost[0], budget.loss_name) == (1.0, 0.0, "own_loss")
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelForestClassifier(10, random_state=0),
+        KernelBoostingClassifier(max_iter=20, bandwidth=0.1, random_state=0),
+        KernelBoostingRegressor(max_iter=20, bandwidth=0.1, random_state=0),
+        KernelTreeRegressor(bandwidth=0.2, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_simulation_by_hand_agrees(model):
+    """Readings of accurate rows, predicted with their errors by the public method; the tree has two targets."""
+    rng = np.random.default_rng(8)
+    X, y = rows(500)
+    frame = pd.DataFrame(X, columns=["p", "q", "r", "s"]).assign(kind=rng.choice(["u", "v"], size=500))
+    truth = np.column_stack([y, -X[:, 0]]) if isinstance(model, KernelTreeRegressor) else y
+    truth = np.where(y > 1, "high", "low") if hasattr(model, "predict_proba") else truth
+    errors = {"p": rng.uniform(0, 1.5, size=500), "q": np.full(500, 0.6)}
+    model.fit(frame[:300], truth[:300], measurement_error={name: error[:300] for name, error in errors.items()})
+    frame, truth = frame[300:], truth[300:]
+    errors = {name: error[300:] for name, error in errors.items()}
+    weights = rng.choice([0.0, 1.0, 2.0], size=200)
+    budget = error_budget(
+        model, frame, truth, measurement_error=errors, sample_weight=weights, n_repeats=40, random_state=1
+    )
+
+    def loss(factors):
+        """Of rows, with the errors times these factors, and each time the same noise."""
+        found, n_readings = 0.0, 150
+        rng = np.random.default_rng(9)
+        for _ in range(n_readings):
+            readings = frame.copy()
+            for name, error in errors.items():
+                readings[name] += rng.uniform(-1, 1, size=200) * factors[name] * error
+            known = {name: factors[name] * error for name, error in errors.items()}
+            if hasattr(model, "predict_proba"):
+                shares = truth[:, None] == model.classes_
+                difference = model.predict_proba(readings, measurement_error=known) - shares
+            else:
+                difference = model.predict(readings, measurement_error=known) - truth
+            found += (difference.reshape(200, -1) ** 2).sum(axis=1) @ weights / weights.sum() / n_readings
+        return found
+
+    now = loss({"p": 1.0, "q": 1.0})
+    assert budget.loss == pytest.approx(now, rel=0.02)
+    assert budget.columns == ("p", "q")
+    for k, name in enumerate(budget.columns):
+        for factor, found in ((0.0, budget.cost[k]), (0.5, budget.gain[k])):
+            expected = now - loss({"p": 1.0, "q": 1.0, name: factor})
+            assert abs(expected) > 0.002
+            assert found == pytest.approx(expected, rel=0.12, abs=0.002)
+
+
 def test_class_probabilities_as_targets():
     X, y = rows()
     shares = np.column_stack([1 / (1 + np.exp(y)), 1 / (1 + np.exp(-y))])
@@ -199,6 +255,10 @@ def test_what_is_refused():
     for wrong in (SoftTreeRegressor(max_leaf_nodes=2).fit(X, y), model.tree_, KernelTreeRegressor):
         with pytest.raises(TypeError, match="error_budget takes a fitted kernel tree"):
             error_budget(wrong, X, y)
+    with pytest.raises(TypeError, match="Of a pipeline, pass its last step"):
+        error_budget(make_pipeline(StandardScaler(), model).fit(X, y), X, y)
+    with pytest.raises(TypeError, match="Pass its best_estimator_"):
+        error_budget(GridSearchCV(crisp_tree(), {"min_mass": [1, 2]}, cv=2).fit(X, y), X, y)
     for parameter, value in (("rows", "good"), ("n_repeats", 0), ("loss", "log_loss"), ("loss", "hinge")):
         with pytest.raises(ValueError, match=f"The {parameter!r} parameter of error_budget must be"):
             error_budget(model, X, y, **{parameter: value})

@@ -285,6 +285,40 @@ def test_bandwidths_decay_from_round_to_round(model_class):
 
 
 @pytest.mark.parametrize("model_class", BOTH)
+def test_some_rounds_are_crisp(model_class):
+    X, y = problem(model_class)
+    model = small(model_class, crisp_every=3, max_iter=7).fit(X, y)
+    n_scores = 3 if is_classifier(model) else 1
+    is_crisp = np.arange(len(model.forest_)) // n_scores % 3 == 2
+    for tree, crisp in zip(model.forest_, is_crisp, strict=True):
+        inner = tree.feature >= 0
+        expected = 0.0 if crisp else model.bandwidths_[tree.feature[inner]]
+        np.testing.assert_allclose(tree.width[inner], expected)
+    triangle = small(model_class, crisp_every=3, max_iter=7, prediction_kernel="triangle").fit(X, y).forest_
+    crisp_nodes = np.repeat(is_crisp, triangle.sizes)[triangle.feature >= 0]
+    np.testing.assert_array_equal(triangle.width[triangle.feature >= 0] == 0, crisp_nodes)
+    always = small(model_class, crisp_every=1, max_iter=7).fit(X, y)
+    assert_same_nodes(always.forest_, small(model_class, bandwidth=0.0, max_iter=7).fit(X, y).forest_)
+
+
+@pytest.mark.parametrize("model_class", BOTH)
+def test_errors_of_cells_widen_crisp_rounds_by_themselves(model_class):
+    X, y = problem(model_class)
+    model = small(model_class, crisp_every=2, max_iter=4).fit(X, y)
+    error = np.linspace(0.1, 0.9, len(X))
+    n_scores = 3 if is_classifier(model) else 1
+    expected = np.tile(model.forest_.base, (len(X), 1))
+    for number, tree in enumerate(model.forest_):
+        is_crisp = number // n_scores % 2 == 1
+        widths = np.full(X.shape, np.nan)
+        widths[:, 0] = error if is_crisp else np.hypot(model.bandwidths_[0], error)
+        expected[:, model.forest_.output[number]] += tree.predict(X, widths=widths)[:, 0]
+    found = model._raw(X, measurement_error={0: error})
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert np.abs(found - model._raw(X)).max() > 0.01
+
+
+@pytest.mark.parametrize("model_class", BOTH)
 def test_measurement_error_is_a_bandwidth(model_class):
     X, y = problem(model_class)
     frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
@@ -327,8 +361,9 @@ def test_automatic_bandwidth_is_that_of_the_smallest_held_out_loss(model_class):
         model = small(model_class, bandwidth="auto", max_iter=5).fit(X, y)
         trials = [line for line in model.history_ if line["stage"] == "search"]
         tried = {line["bandwidth"]: line["validation_loss"] for line in trials}
-        plan = PLANS["balanced"]
-        assert list(tried) == [*plan.scales, plan.beyond[min(plan.scales, key=tried.get)]]
+        plan = PLANS["balanced"].without_mixtures(0)
+        first = [bandwidth for bandwidth, _ in plan.kernels]
+        assert list(tried) == [*first, plan.beyond[min(first, key=tried.get), 0][0]]
         assert model.bandwidth_ == min(tried, key=tried.get)
         np.testing.assert_allclose(model.bandwidths_, model.bandwidth_ * X.std(axis=0))
         fixed = small(model_class, bandwidth=model.bandwidth_, max_iter=5).fit(X, y)

@@ -39,6 +39,7 @@ class Tree:
     max_depth: float = math.inf
     max_inner: float = math.inf
     min_fraction: float = 0.01
+    least_growth: float = 0.0
     how: str = "plain"  # or "model", "adaptive"
     n_inner: int = 0
     splits: list = field(default_factory=list)
@@ -63,7 +64,7 @@ class Tree:
         return nodes
 
     def is_time(self, leaf, seen):
-        if leaf.seen is None or seen - leaf.last_attempt < self.grace:
+        if leaf.seen is None or seen < leaf.last_attempt + max(self.grace, self.least_growth * leaf.last_attempt):
             return False
         leaf.last_attempt = seen
         return leaf.depth < self.max_depth and self.n_inner < self.max_inner
@@ -90,6 +91,7 @@ class ClassTree(Tree):
     n_slots: int = 10**6
     unlikely: bool = False  # values that a class has not shown
     many: bool = False  # sides of splits of categories
+    copies: bool = False  # a row of weight w is judged as w rows
     slots: list = field(default_factory=list)
 
     def __post_init__(self):
@@ -127,21 +129,29 @@ class ClassTree(Tree):
             return
         path = self.path(x)
         leaf = path[-1]
-        if leaf.seen is not None and self.how == "adaptive":
-            if not leaf.counts or max(leaf.counts, key=leaf.counts.get) == label:
-                leaf.scores[1] += weight
-            if sum(leaf.counts.values()) > 0.0:
-                votes = self.bayes(leaf, x)
-                leaf.scores[0] += weight * (votes is not None and max(votes, key=votes.get) == label)
-        leaf.counts[label] = leaf.counts.get(label, 0.0) + weight
+        for part in self.portions(weight):
+            if leaf.seen is not None and self.how == "adaptive":
+                if not leaf.counts or max(leaf.counts, key=leaf.counts.get) == label:
+                    leaf.scores[1] += part
+                if sum(leaf.counts.values()) > 0.0:
+                    votes = self.bayes(leaf, x)
+                    leaf.scores[0] += part * (votes is not None and max(votes, key=votes.get) == label)
+            leaf.counts[label] = leaf.counts.get(label, 0.0) + part
+            if leaf.seen is not None:
+                leaf.seen.add(x, label, part)
         for node in path:
             node.weight += weight
         if leaf.seen is None:
             return
-        leaf.seen.add(x, label, weight)
         seen = sum(leaf.counts.values())
         if self.is_time(leaf, seen):
             self.try_split(leaf, seen)
+
+    def portions(self, weight):
+        """Weights of the copies of a row, each of which is judged before it is learned."""
+        size = max(1.0, weight / 64.0) if self.copies else weight
+        n = math.ceil(weight / size)
+        return [size] * (n - 1) + [weight - (n - 1) * size]
 
     def try_split(self, leaf, seen):
         if sum(count > 0.0 for count in leaf.counts.values()) < 2:

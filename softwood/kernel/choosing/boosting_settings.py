@@ -19,6 +19,7 @@ import numpy as np
 
 from softwood.core.steps import Steps
 from softwood.core.threads import Threads
+from softwood.kernel.choosing.boosting_plans import Kernels
 from softwood.kernel.choosing.repeated_rows import in_observations
 from softwood.kernel.data.binning import Bins, bin_features
 from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, Rounds
@@ -50,7 +51,7 @@ FOLD_ROWS, TRIAL_ROWS = 3000, 8000
 # With more parts, the last fraction applies.
 CLEARLY_WORSE = (0.02, 0.005)
 # Values of a setting that are reported.
-_SHOWN = ("bandwidth", "max_leaf_nodes", "min_mass", "max_features")
+_SHOWN = ("bandwidth", "crisp_every", "max_leaf_nodes", "min_mass", "max_features")
 
 
 def most_rounds(learning_rate: float) -> int:
@@ -68,37 +69,41 @@ class Setting:
     max_leaves : largest number of leaves of a tree; None: no limit
     min_mass : smallest mass of a leaf
     n_features : number of features drawn for each tree
-    by_code : whether columns of categories are split by thresholds of the categories' numbers, rather than by sets
+    categories : how categories are ordered, see `BoostingRules`
+    crisp_every : every so manieth round has a bandwidth of 0; 0: none
     """
 
     scale: float | None
     max_leaves: int | None
     min_mass: float
     n_features: int
-    by_code: bool = False
+    categories: str
+    crisp_every: int
 
     def of(self, rules: BoostingRules) -> BoostingRules:
         """The rules with this setting."""
         limits = replace(rules.limits, max_leaves=self.max_leaves, min_mass=self.min_mass)
-        return replace(rules, limits=limits, n_features=self.n_features, by_code=self.by_code)
+        return replace(
+            rules, limits=limits, n_features=self.n_features, categories=self.categories, crisp_every=self.crisp_every
+        )
 
 
 @dataclass(frozen=True)
 class Choices:
-    """The values of each setting that are compared; only one, if it is given.
+    """The values of each setting that are compared.
 
     Attributes
     ----------
-    scales : bandwidths that are tried first; empty if the bandwidth is given
-    beyond : which bandwidth is tried after the best of these
+    first : the setting without a search
+    kernels : bandwidths and `crisp_every` that are tried first; empty if the bandwidth is given
+    beyond : which of these is tried after the best one
+    others : values of other attributes of `Setting`; only one, if it is given
     """
 
-    scales: tuple[float, ...]
-    beyond: Mapping[float, float]
-    max_leaves: tuple[int | None, ...]
-    min_mass: tuple[float, ...]
-    n_features: tuple[int, ...]
-    by_code: tuple[bool, ...] = (False,)
+    first: Setting
+    kernels: tuple[Kernels, ...]
+    beyond: Mapping[Kernels, Kernels]
+    others: Mapping[str, tuple[Any, ...]]
 
     @property
     def trials(self) -> list[tuple[str, Callable[[Setting], Setting]]]:
@@ -107,25 +112,19 @@ class Choices:
         Empty if there is nothing to choose.
         """
         others = [
-            (name, partial(replace, **{name: value}))
-            for name in ("by_code", "max_leaves", "min_mass", "n_features")
-            for value in getattr(self, name)[1:]
+            (name, partial(replace, **{name: value})) for name, values in self.others.items() for value in values[1:]
         ]
-        if self.scales:
-            scales = [("bandwidth", partial(replace, scale=scale)) for scale in self.scales]
+        if self.kernels:
+            first = [("bandwidth", partial(replace, scale=scale, crisp_every=every)) for scale, every in self.kernels]
             beyond = [("bandwidth", self._beyond)] if self.beyond else []
-            return [*scales, *beyond, *others]
+            return [*first, *beyond, *others]
         return [("bandwidth", replace), *others] if others else []
 
-    @property
-    def first(self) -> Setting:
-        """The setting without a search."""
-        return Setting(0.0 if self.scales else None, self.max_leaves[0], self.min_mass[0], self.n_features[0])
-
     def _beyond(self, best: Setting) -> Setting:
-        """A bandwidth beyond the best one of those that are tried first."""
+        """Kernels beyond the best ones of those that are tried first."""
         assert best.scale is not None
-        return replace(best, scale=self.beyond[best.scale])
+        scale, every = self.beyond[best.scale, best.crisp_every]
+        return replace(best, scale=scale, crisp_every=every)
 
 
 @dataclass(frozen=True)
@@ -152,10 +151,11 @@ class Trial:
         return {
             "stage": self.stage,
             "bandwidth": self.setting.scale,
+            "crisp_every": self.setting.crisp_every,
             "max_leaf_nodes": self.setting.max_leaves,
             "min_mass": self.setting.min_mass,
             "max_features": self.setting.n_features,
-            "categories": "codes" if self.setting.by_code else "sets",
+            "categories": self.setting.categories,
             "learning_rate": self.learning_rate,
             "n_rounds": self.n_rounds,
             "loss": self.loss,
@@ -343,7 +343,7 @@ class Search:
     def _widths_of(self, setting: Setting) -> np.ndarray:
         """Half-widths (p,) of a setting, without measurement errors."""
         if setting.scale is not None:
-            return setting.scale * self._rows.trial.deviations
+            return setting.scale * self._rows.spreads
         assert self._widths is not None
         return self._widths
 

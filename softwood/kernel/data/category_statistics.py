@@ -128,6 +128,11 @@ class ManyCategories:
             matrix, y, n_categories, seed, *CategoryStatistics.learn(matrix, y, weights, group, n_categories, seed)
         )
 
+    @property
+    def is_many(self) -> np.ndarray:
+        """Columns that are split by statistics, (p,)."""
+        return self.n_categories > SETS_UP_TO
+
     def apart(
         self, is_training: np.ndarray, is_held_out: np.ndarray, weights: np.ndarray, group: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -153,17 +158,18 @@ def one_number(targets: np.ndarray) -> np.ndarray:
 
 
 def as_sets(trees: Trees, n_categories: np.ndarray, categories: ManyCategories | None) -> Trees:
-    """The same trees with a set of categories for each threshold of a column of categories.
+    """The same trees with a set of categories for each threshold of a column of many categories.
 
-    Categories go left if their statistic, or else their number, is at most the threshold. Unknown categories
-    go where the mean of all rows goes, if the column had no missing values in training.
+    Categories go left if their statistic is at most the threshold. Unknown categories go where the mean of all rows
+    goes, if the column had no missing values in training.
 
     Parameters
     ----------
     n_categories : (p,) number of categories of each column, 0 for numbers
     """
-    statistics = None if categories is None else categories.statistics
-    tables = {} if statistics is None else statistics.tables
+    if categories is None:
+        return trees
+    statistics = categories.statistics
     inner = trees.gate == Gate.KERNEL
     nodes = np.flatnonzero(inner & (n_categories > 0)[np.where(inner, trees.feature, 0)])
     if len(nodes) == 0:
@@ -173,10 +179,10 @@ def as_sets(trees: Trees, n_categories: np.ndarray, categories: ManyCategories |
     missing_left = trees.missing_left.copy()
     for j in np.unique(trees.feature[nodes]).tolist():
         own = nodes[trees.feature[nodes] == j]
-        numbers = tables.get(j, np.arange(n_categories[j], dtype=np.float64))
+        numbers = statistics.tables[j]
         order = np.argsort(numbers, kind="stable")
         ends = np.searchsorted(numbers[order], trees.threshold[own], side="right")
-        if statistics is not None and j in statistics.complete:
+        if j in statistics.complete:
             missing_left[own] = statistics.middle <= trees.threshold[own]
         for node, end in zip(own.tolist(), ends.tolist(), strict=True):
             members = order[:end]

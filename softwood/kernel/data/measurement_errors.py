@@ -9,6 +9,7 @@ import numpy as np
 
 from softwood.core.columns import Columns
 from softwood.core.parameters import parameter_error
+from softwood.core.tables import is_frame
 from softwood.kernel.data.kernels import Kernel
 
 __all__ = [
@@ -37,13 +38,16 @@ def read_errors(
     Parameters
     ----------
     spec : None; a dict from columns to numbers, arrays (n_rows,) or functions of the readings; an array
-        (n_features_in,), or (n_rows, n_features_in) with one error for each cell
+        (n_features_in,), or (n_rows, n_features_in) with one error for each cell; a frame or a pandas Series, whose
+        names are those of the columns if the table has names
     X : (n, p) the readings, encoded
     rows, n_rows : (n,) numbers of these rows in the user's table, and its number of rows, if rows were left out
     """
     if spec is None:
         return {}
     n_inputs = len(columns.categories)
+    may_have_zeros = not isinstance(spec, Mapping)  # for categories
+    spec = _by_name(spec, columns)
     if isinstance(spec, Mapping):
         items = {columns.find(owner, _NAME, column): error for column, error in spec.items()}
     else:
@@ -64,7 +68,7 @@ def read_errors(
     for j, error in items.items():
         name = columns.inputs[j]
         if columns.categories[j] is not None:
-            if isinstance(spec, Mapping) or np.any(np.asarray(error) != 0):
+            if not may_have_zeros or np.any(np.asarray(error) != 0):
                 raise parameter_error(owner, _NAME, "given for columns of numbers", name)
             continue
         where = int(np.flatnonzero(columns.source == j)[0])  # of a date, the days
@@ -86,11 +90,21 @@ def are_by_column(spec: Any) -> bool:
 
 def error_functions(owner: object, spec: Any, columns: Columns) -> dict[int, Function | None]:
     """By column of the matrix, for the columns that the user's measurement errors name: the function, if it is one."""
+    spec = _by_name(spec, columns)
     if not isinstance(spec, Mapping):
         return {} if spec is None else dict.fromkeys(range(len(columns.source)))
     items = {columns.find(owner, _NAME, column): error for column, error in spec.items()}
     named = [k for k, j in enumerate(columns.source) if j in items and not columns.is_step[k]]
     return {k: items[columns.source[k]] if callable(items[columns.source[k]]) else None for k in named}
+
+
+def _by_name(spec: Any, columns: Columns) -> Any:
+    """A frame or a pandas Series as a dict by column, if the table has names: the columns may be in another order."""
+    if columns.keys is None and columns.inputs == tuple(f"x[{j}]" for j in range(len(columns.inputs))):
+        return spec
+    if is_frame(spec):
+        return {name: np.asarray(spec[name]) for name in spec.columns}
+    return dict(spec.items()) if hasattr(spec, "items") and hasattr(spec, "index") else spec
 
 
 def _one_column(

@@ -106,7 +106,13 @@ class RoundsByLevels:
             features = np.arange(p) if drawn == p else np.sort(rng.permutation(p)[:drawn])
             trees.append(
                 NewtonLevels(
-                    self.bins, self.rules.limits, self.kernels, features, self.scales.units, is_soft=self.is_soft
+                    self.bins,
+                    self.rules.limits,
+                    self.kernels,
+                    features,
+                    self.scales.units,
+                    is_soft=self.is_soft,
+                    category_order=self.rules.category_order(self.seed, number),
                 )
             )
         return trees

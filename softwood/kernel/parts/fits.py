@@ -222,6 +222,11 @@ class BoostingRowsInParts(_RowsInParts):
     validation: float
 
     @property
+    def spreads(self) -> np.ndarray:
+        """Unit of bandwidths that are chosen, (p,)."""
+        return self.trial.deviations
+
+    @property
     def has_validation(self) -> bool:
         """Whether rows are set aside."""
         return self.validation > 0.0

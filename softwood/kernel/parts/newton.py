@@ -9,7 +9,7 @@ from softwood.kernel.growing.loops.groups import Bins
 from softwood.kernel.parts.growing import LevelTree, OpenNode
 from softwood.kernel.parts.loops.boosted import BoostSpace
 from softwood.kernel.rounds.loops.boost import NODE
-from softwood.kernel.rounds.loops.boost_search import LEAF, LEFT_G, LEFT_H, LEFT_W, MISSING_LEFT, THRESHOLD
+from softwood.kernel.rounds.loops.boost_search import BY_GRADIENT, LEAF, LEFT_G, LEFT_H, LEFT_W, MISSING_LEFT, THRESHOLD
 from softwood.kernel.rounds.newton import Boxes, NewtonLimits, NewtonTree, loop_rules
 
 __all__ = ["NewtonLevels"]
@@ -33,10 +33,11 @@ class NewtonLevels(LevelTree):
         units: np.ndarray,
         *,
         is_soft: bool,
+        category_order: int = BY_GRADIENT,
     ) -> None:
         super().__init__(len(features), len(features), 4, 4, bins.most, limits.max_leaves, limits.max_depth)
         self.bins, self.limits, self.kernels, self.features, self.units = bins, limits, kernels, features, units
-        self.rules, self.is_soft = loop_rules(limits), is_soft
+        self.rules, self.is_soft = loop_rules(limits)._replace(category_order=category_order), is_soft
         self.directions = None if limits.directions is None else np.asarray(limits.directions, dtype=np.int64)
         p, most = len(kernels.widths), bins.most
         self.leaves, self.nodes = np.zeros(64, LEAF), np.zeros(64, NODE)

@@ -13,6 +13,7 @@ from softwood.kernel.growing.loops.groups import Bins
 from softwood.kernel.rounds.loops.boost import NODE, Columns, Pile
 from softwood.kernel.rounds.loops.boost_histograms import BLOCK
 from softwood.kernel.rounds.loops.boost_search import (
+    BY_GRADIENT,
     DIVIDED,
     LEAF,
     MOST_BLOCKS,
@@ -222,7 +223,14 @@ class NewtonGrower:
         self.rules = loop_rules(limits)
         self.directions = None if limits.directions is None else np.asarray(limits.directions, dtype=np.int64)
 
-    def grow(self, rows_sums: np.ndarray, rows: np.ndarray | None, features: np.ndarray, kernels: Boxes) -> NewtonTree:
+    def grow(
+        self,
+        rows_sums: np.ndarray,
+        rows: np.ndarray | None,
+        features: np.ndarray,
+        kernels: Boxes,
+        category_order: int = BY_GRADIENT,
+    ) -> NewtonTree:
         """Grow a tree; the result's arrays are views that the next call overwrites, but for its nodes.
 
         Parameters
@@ -230,7 +238,9 @@ class NewtonGrower:
         rows_sums : (n, 3) hessian, gradient and weight of each row
         rows : rows to grow it on; None: all
         features : features to look at
+        category_order : see `softwood.kernel.rounds.loops.boost_search.BY_GRADIENT`
         """
+        self.rules = self.rules._replace(category_order=category_order)
         m = len(self.data.all_rows) if rows is None else len(rows)
         self.pile.rows[:m] = self.data.all_rows if rows is None else rows
         self._set_shares(m, kernels.is_soft)

@@ -20,6 +20,7 @@ from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.rounds.finishing import boosted_tree
 from softwood.kernel.rounds.held_out import HeldOutRows
 from softwood.kernel.rounds.leaves import refit_leaves, take_step
+from softwood.kernel.rounds.loops.boost_search import BY_GRADIENT, BY_NUMBER, DRAWN
 from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, NewtonTree
 from softwood.kernel.rounds.vectors import draw_direction, with_vectors
 from softwood.trees.tree import SoftTree
@@ -34,6 +35,9 @@ __all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "TreePrediction
 _BLOCK = 1 << 16
 # So many rounds with one tree for all raw scores are compared with one round with a tree for each.
 PACE = 3
+# Orders of categories from round to round, and how many orders can be drawn.
+_ORDERS = {"sets": (BY_GRADIENT,), "mixed": (BY_GRADIENT, DRAWN), "codes": (BY_NUMBER,)}
+_MOST_DRAWN = 1 << 30
 # Bytes of the histograms of all growers: with many features, fewer trees are grown at once.
 _MOST_BYTES = 1 << 30
 # In place of the rows of a tree that is kept without them.
@@ -90,10 +94,20 @@ class TreePrediction:
         """Of trees that are grown with these half-widths (p,)."""
         return replace(self, kernels=replace(self.kernels, widths=widths)) if self.is_as_wide else self
 
-    def predict(self, tree: SoftTree, rows: BoostingData) -> np.ndarray:
-        """Predictions of a tree for the rows, (n, n_values)."""
-        cells = None if self.kernels.is_crisp else self.kernels.cells(rows.errors, rows.matrix)
-        return self.kernels.of(tree, self.errors).predict(rows.matrix, widths=cells)
+    @property
+    def differs_by_cells_only(self) -> bool:
+        """Whether trees predict with the boxes that they are grown with, but for half-widths of single cells."""
+        return (
+            self.is_as_wide and not self.kernels.kinds.any() and all(own.scale is None for own in self.kernels.kernels)
+        )
+
+    def cells(self, rows: BoostingData | None) -> np.ndarray | None:
+        """Half-widths of single cells of the rows, if there are any."""
+        return None if rows is None or self.kernels.is_crisp else self.kernels.cells(rows.errors, rows.matrix)
+
+    def finish(self, tree: NewtonTree) -> SoftTree:
+        """The tree as it predicts."""
+        return self.kernels.of(boosted_tree(tree), self.errors)
 
 
 @dataclass(frozen=True)
@@ -102,8 +116,12 @@ class BoostingRules:
 
     Attributes
     ----------
-    by_code : whether columns of categories are split by thresholds of the categories' numbers, rather than by sets
+    categories : how the categories of a column are ordered, of which the search compares the beginnings: "sets" by
+        gradient, "mixed" by gradient or at random in turn, "codes" by number
+    by_statistic : (p,) columns of statistics of categories: trees grow with kernels on them, and predict without,
+        because finished trees have sets; None if there are none
     decay : factor on the bandwidth after each round
+    crisp_every : every so manieth round has a bandwidth of 0; 0: none
     subsample : fraction of the rows for each round;  n_features : number of features drawn for each tree
     one_tree : whether a round has one tree for all raw scores, with a vector of values in every leaf
     n_iter_no_change, tol : stop after this many rounds in a row in which the validation loss falls by no more than
@@ -116,8 +134,10 @@ class BoostingRules:
     learning_rate: float
     n_rounds: int
     limits: NewtonLimits
-    by_code: bool = False
+    categories: str = "sets"
+    by_statistic: np.ndarray | None = None
     decay: float = 1.0
+    crisp_every: int = 0
     subsample: float = 1.0
     n_features: int | None = None
     one_tree: bool = False
@@ -132,9 +152,19 @@ class BoostingRules:
         """How many times the rounds of a model with a tree for each raw score are needed."""
         return PACE if self.one_tree else 1
 
+    def category_order(self, seed: int, number: int) -> int:
+        """The order of categories in the trees of a round."""
+        orders = _ORDERS[self.categories]
+        order = orders[number % len(orders)]
+        return DRAWN + (seed + number) % _MOST_DRAWN if order == DRAWN else order
+
     def at(self, widths: np.ndarray) -> BoostingRules:
         """The rules of trees that are grown with these half-widths (p,)."""
-        return self if self.prediction is None else replace(self, prediction=self.prediction.at(widths))
+        return self if self.prediction is None else replace(self, prediction=self.prediction.at(self.finished(widths)))
+
+    def finished(self, widths: np.ndarray) -> np.ndarray:
+        """Half-widths of finished trees that are grown with these."""
+        return widths if self.by_statistic is None else np.where(self.by_statistic, 0.0, widths)
 
 
 @dataclass
@@ -218,9 +248,7 @@ class Rounds:
     ) -> None:
         self.reach: np.ndarray | None = None  # half-widths of the bins, if those of cells differ
         widths, cells = combine_widths(widths, [box()] * len(widths), data.errors, data.matrix)
-        if rules.by_code:
-            bins = bins._replace(n_categories=np.zeros(0, np.int64))
-        if rules.decay == 1.0:  # otherwise, kernels become narrower from round to round
+        if rules.decay == 1.0 and rules.crisp_every == 0:  # otherwise, the kernels of some rounds are narrower
             bins = merge_narrow_bins(bins, widths, data.weights)
         if cells is not None:
             bins, self.reach = bin_cells(bins, widths, cells, data.weights)
@@ -236,6 +264,8 @@ class Rounds:
         self.all_features = np.arange(data.matrix.shape[1])
         self.growers: list[NewtonGrower] = []
         self.kernels: Boxes | None = None
+        self.cells: list[np.ndarray | None] = []  # half-widths of training and validation rows that trees predict with
+        self.crisp: Boxes | None = None
         self.scored = None
         if scored is not None:
             is_all = len(scored) == n  # a slice makes no copy
@@ -274,15 +304,23 @@ class Rounds:
         # For predictions of rows that a tree has not been grown from.
         self.all_rows: list[HeldOutRows] = []
         self.held_out: list[HeldOutRows] = []
-        if rules.prediction is None:
-            if rules.subsample < 1.0:
+        if self.reads_grown_trees:
+            if rules.subsample < 1.0 or rules.by_statistic is not None or rules.prediction is not None:
                 self.all_rows = [HeldOutRows(self.data.matrix, self.bins.n_categories) for _ in self.growers]
             if validation is not None:
                 self.held_out = [HeldOutRows(validation.matrix, self.bins.n_categories) for _ in self.growers]
 
+    @property
+    def reads_grown_trees(self) -> bool:
+        """Whether trees predict as they are grown, but for half-widths of single cells."""
+        prediction = self.rules.prediction
+        return prediction is None or (
+            prediction.differs_by_cells_only and self.rules.decay == 1.0 and self.rules.crisp_every == 0
+        )
+
     def release_memory(self) -> None:
         """Release the memory of growing; the next round allocates it again."""
-        self.growers, self.rows_sums, self.all_rows, self.held_out = [], [], [], []
+        self.growers, self.rows_sums, self.all_rows, self.held_out, self.cells = [], [], [], [], []
 
     def share_space(self, other: Rounds) -> None:
         """Use the scratch space of other rounds of the same rows, which do not run at the same time."""
@@ -299,10 +337,11 @@ class Rounds:
         if not self.growers:
             self._prepare()
         n_trees, rules, number = self.n_trees, self.rules, self.result.n_rounds
+        if not self.cells:
+            both = (self.data, self.validation)
+            self.cells = [None if rules.prediction is None else rules.prediction.cells(rows) for rows in both]
         rows, features = self._draw(number)
-        if self.kernels is None or rules.decay != 1.0:
-            self.kernels = Boxes.of(self.bins, self.widths * rules.decay**number, self.reach)
-        kernels = self.kernels
+        kernels = self._kernels_of(number)
         self._set_gradients(number)
         trees: list[NewtonTree | None] = [None] * n_trees
 
@@ -318,6 +357,16 @@ class Rounds:
             self.raw[:] = self.updated
         self.result.trees += [tree for tree in trees if tree is not None]
         self.result.output += range(n_trees)
+
+    def _kernels_of(self, number: int) -> Boxes:
+        """The kernels of a round."""
+        rules = self.rules
+        if rules.crisp_every and number % rules.crisp_every == rules.crisp_every - 1:
+            self.crisp = self.crisp or Boxes.of(self.bins, np.zeros_like(self.widths))
+            return self.crisp
+        if self.kernels is None or rules.decay != 1.0:
+            self.kernels = Boxes.of(self.bins, self.widths * rules.decay**number, self.reach)
+        return self.kernels
 
     def _draw(self, number: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
         """Rows of a round, None for all, and features of each of its trees."""
@@ -371,24 +420,31 @@ class Rounds:
         loss, rules, data, rows_sums = self.loss, self.rules, self.data, self.rows_sums[worker]
         if loss.n_scores > 1 and not rules.one_tree:
             rows_sums[:, 0], rows_sums[:, 1] = self.hessian[:, score], self.gradient[:, score]
-        tree = self.growers[worker].grow(rows_sums, rows, features, kernels)
+        tree = self.growers[worker].grow(
+            rows_sums, rows, features, kernels, rules.category_order(self.seed, self.result.n_rounds)
+        )
+        tree = replace(tree, widths=rules.finished(tree.widths))
         if rules.one_tree:
             tree = with_vectors(tree, self.gradient, self.hessian, rules.limits.l2, self.threads)
         columns = slice(score, score + tree.values.shape[1])
         if not loss.has_exact_leaves:
             refit_leaves(tree, loss, data.y, data.weights, self.raw, score, rules.limits.directions)
         take_step(tree.values, loss.max_step, rules.learning_rate, self.result.n_rounds)
-        if rules.prediction is not None:
-            self.updated[:, columns] += rules.prediction.predict(boosted_tree(tree), data)
-        elif rows is None:
+        cells, cells_of_validation = self.cells
+        finished = None
+        if rules.prediction is not None and not self.reads_grown_trees:
+            finished = rules.prediction.finish(tree)
+        if finished is not None:
+            self.updated[:, columns] += finished.predict(data.matrix, widths=cells)
+        elif not self.all_rows:
             tree.add_to(self.updated, score, self.growers[worker].threads)
         else:
-            self.all_rows[worker].add(tree, self.updated, score)
+            self.all_rows[worker].add(tree, cells, self.updated, score)
         if self.validation is not None and self.raw_validation is not None:
-            if rules.prediction is None:
-                self.held_out[worker].add(tree, self.raw_validation, score)
+            if finished is None:
+                self.held_out[worker].add(tree, cells_of_validation, self.raw_validation, score)
             else:
-                predicted = rules.prediction.predict(boosted_tree(tree), self.validation)
+                predicted = finished.predict(self.validation.matrix, widths=cells_of_validation)
                 self.raw_validation[:, columns] += predicted
         return replace(tree, leaves=_NONE, rows=_NONE, shares=None)
 

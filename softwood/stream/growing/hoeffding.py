@@ -115,7 +115,7 @@ class HoeffdingClassTree(HoeffdingTree):
     }
 
     def _groups(self) -> tuple:
-        classes = ClassNodes(self.arrays["counts"], self.arrays["keys"], np.empty((1, self.n_outputs)))
+        classes = ClassNodes(self.arrays["counts"], self.arrays["keys"], np.empty((2, self.n_outputs)))
         return self._tree_nodes(), classes, self._statistics()
 
     def _promise(self, nodes: np.ndarray) -> np.ndarray:

@@ -31,6 +31,8 @@ SAVED = (
 
 # The past of a new tree, which is that of the present one, has the weight of so many rows.
 ROWS_OF_TRUST = 10.0
+# A spare tree whose loss is more than this times that of the present tree does not replace it.
+CLEARLY_WORSE = 1.2
 
 
 def _next(seed: Any, salt: int) -> np.uint64:
@@ -226,12 +228,17 @@ class ForestTrees:
         """Do what an alarm of a tree's detectors asks for; returns the kind of the event, None if there is none."""
         if what == NOTHING or (self.rules.drift_delta if what == DRIFT else self.rules.warning_delta) is None:
             return None
-        if what != DRIFT or self.spares[number] is None:
+        if what == DRIFT and self.spares[number] is not None:
+            if self.spare_scores[number, LOSS] > CLEARLY_WORSE * self.scores[number, LOSS]:
+                return None  # errors have risen, but not by a drift that a younger tree copes with better
+        else:
             self.spares[number], self.spare_columns[number] = self._new_tree(number)
             self.spare_scores[number] = self.scores[number]
             # A new tree is taken to be as good as the present one, until it has shown what it can.
             trusted = self.spare_scores[number, [N_LOSSES, N_SIZES]]
             self.spare_scores[number, [N_LOSSES, N_SIZES]] = np.minimum(trusted, ROWS_OF_TRUST)
+            if self.rules.drift_delta is not None:  # then both are compared by the rows from here on
+                self.scores[number, N_LOSSES] = self.spare_scores[number, N_LOSSES]
         if what != DRIFT:
             return "warning"
         spare = self.spares[number]

@@ -56,13 +56,13 @@ from softwood.stream.loops.observers import (
     HIGHEST,
     LOWEST,
     N,
+    add_log_densities,
     best_class_test,
     best_real_test,
     clear_slot,
     hoeffding_bound,
     impurity,
     is_side_of_its_own,
-    log_density,
     observe_class,
     observe_real,
     ones,
@@ -80,6 +80,8 @@ SURPRISES, FRESH = 30.0, 8.0
 SURPRISING = 1.0 / 3.0
 # Fewer rows than this cannot be distinguished from outliers.
 FEW_ROWS = 16.0
+# Most portions of a row of large weight, so that no row takes long.
+MOST_PORTIONS = 64.0
 # A leaf with less weight than this predicts its mean, unless its settings ask for its linear model.
 FEW = 50.0
 
@@ -182,13 +184,13 @@ def bayes_probabilities(points, i, leaf, total, tree, classes, statistics, out, 
     highest, scale = -np.inf, 0.0
     for k in range(out.shape[1]):
         out[row, k] = 0.0
+    unseen = tree.settings.unseen_values
+    add_log_densities(statistics, slot, points, i, classes.keys, leaf, n_keys, unseen, out, row)
     for k in range(n_keys):
         label = classes.keys[leaf, k]
         vote = -np.inf
         if classes.counts[leaf, label] > 0.0:
-            vote = math.log(classes.counts[leaf, label] / total) + log_density(
-                statistics, slot, points, i, label, tree.settings.unseen_values
-            )
+            vote = math.log(classes.counts[leaf, label] / total) + out[row, label]
         out[row, label] = vote
         if vote > highest:
             highest, guess = vote, label
@@ -235,6 +237,38 @@ def predict_classes(rows, tree, classes, statistics):
         leaf_probabilities(rows.points, i, leaf, tree, classes, statistics, rows.out, i)
 
 
+def judge(rows, i, leaf, guess, tree, classes, statistics):
+    """Compare both predictions of a leaf, each copy of a row being predicted before it is learned.
+
+    From the first copy that both predict right on, they are taken to be right.
+
+    Parameters
+    ----------
+    guess : the class that naive Bayes finds most probable before the row is learned
+
+    Returns
+    -------
+    weight of the copies that are still to be learned
+    """
+    label, left, slot = rows.labels[i], rows.weights[i], tree.nodes[leaf, SLOT]
+    portion = max(1.0, left / MOST_PORTIONS) if tree.settings.judges_copies > 0.0 else left
+    while True:
+        total, _, majority = weigh_classes(leaf, tree, classes)
+        is_plain, is_model = majority < 0 or majority == label, guess == label
+        part = left if left <= portion or (is_plain and is_model) else portion
+        if is_plain:
+            tree.numbers[leaf, PLAIN_SCORE] += part
+        if is_model:
+            tree.numbers[leaf, MODEL_SCORE] += part
+        if part == left:
+            return left
+        left -= part
+        add_class(leaf, label, part, tree, classes)
+        observe_class(statistics, slot, rows.points, i, label, part, True)
+        total += part
+        guess = bayes_probabilities(rows.points, i, leaf, total, tree, classes, statistics, classes.prediction, 1)
+
+
 def learn_classes(rows, start, tree, classes, statistics):
     """Learn rows one after the other, from row `start` on, while there is space and no alarm; returns a `Learned`."""
     has_out = rows.out.shape[0] > 0
@@ -253,24 +287,19 @@ def learn_classes(rows, start, tree, classes, statistics):
             continue
         tree.counters[N_ROWS] += 1
         slot = tree.nodes[leaf, SLOT]
+        left_over = weight
         if slot >= 0 and how == ADAPTIVE:
-            majority = weigh_classes(leaf, tree, classes)[2]
-            if majority < 0 or majority == label:
-                tree.numbers[leaf, PLAIN_SCORE] += weight
-            if guess == label:
-                tree.numbers[leaf, MODEL_SCORE] += weight
-        add_class(leaf, label, weight, tree, classes)
+            left_over = judge(rows, i, leaf, guess, tree, classes, statistics)
+        add_class(leaf, label, left_over, tree, classes)
         node = leaf
         while node >= 0:
             tree.numbers[node, WEIGHT] += weight
             node = tree.nodes[node, PARENT]
         if slot >= 0:
-            observe_class(statistics, slot, rows.points, i, label, weight, how != PLAIN)
+            observe_class(statistics, slot, rows.points, i, label, left_over, how != PLAIN)
             seen = weigh_classes(leaf, tree, classes)[0]
-            if seen - tree.numbers[leaf, LAST_ATTEMPT] >= tree.settings.grace_period:
-                tree.numbers[leaf, LAST_ATTEMPT] = seen
-                if may_grow(leaf, tree):
-                    try_class_split(leaf, tree, classes, statistics)
+            if is_time(leaf, seen, tree):
+                try_class_split(leaf, tree, classes, statistics)
         if has_out:
             is_alarm = note_class(rows.out, i, label, tree)
         else:
@@ -280,8 +309,12 @@ def learn_classes(rows, start, tree, classes, statistics):
     return learned(rows.points.shape[0], tree)
 
 
-def may_grow(leaf, tree):
-    """Whether the limits of depth and of inner nodes let a leaf be split."""
+def is_time(leaf, seen, tree):
+    """Whether a leaf of the weight `seen` may be split: enough has come since the last attempt, and limits allow it."""
+    last = tree.numbers[leaf, LAST_ATTEMPT]
+    if seen - last < max(tree.settings.grace_period, tree.settings.least_growth * last):
+        return False
+    tree.numbers[leaf, LAST_ATTEMPT] = seen
     return tree.nodes[leaf, DEPTH] < tree.settings.max_depth and tree.counters[N_INNER] < tree.settings.max_inner
 
 
@@ -469,8 +502,9 @@ def update_scale(scaler, j, x, weight, memory, limit):
     past, variance = scaler[SCALED_WEIGHT, j], scaler[VARIANCE, j]
     if limit > 0.0 and variance > 0.0:
         past = past_weight(scaler, j, x, weight, limit)
-        reach = limit * math.sqrt(variance)
-        d = min(max(d, -reach), reach)
+        if not abs(d) * scaler[INVERSE, j] < 0.5 * limit:
+            reach = limit * math.sqrt(variance)
+            d = min(max(d, -reach), reach)
     n = min(past + weight, max(memory, weight))
     part = weight / n
     scaler[SCALED_WEIGHT, j] = n
@@ -561,10 +595,8 @@ def learn_targets(rows, start, tree, reals, statistics):
         slot = tree.nodes[leaf, SLOT]
         if slot >= 0:
             observe_real(statistics, slot, rows.points, i, target, weight)
-            if tree.numbers[leaf, WEIGHT] - tree.numbers[leaf, LAST_ATTEMPT] >= tree.settings.grace_period:
-                tree.numbers[leaf, LAST_ATTEMPT] = tree.numbers[leaf, WEIGHT]
-                if may_grow(leaf, tree):
-                    try_target_split(leaf, tree, reals, statistics)
+            if is_time(leaf, tree.numbers[leaf, WEIGHT], tree):
+                try_target_split(leaf, tree, reals, statistics)
         if note_target(prediction, target, tree):
             return learned(i + 1, tree)
     return learned(rows.points.shape[0], tree)

@@ -50,6 +50,9 @@ cdef struct Settings:
     f64 restart_rise
     f64 unseen_values
     f64 many_ways
+    f64 judges_copies
+    f64 small_error
+    f64 least_growth
 
 
 cdef class TreeNodes:

@@ -7,8 +7,8 @@ cdef void clear_slot(Statistics statistics, i64 slot) noexcept nogil
 @cython.locals(j=i64, k=i64, n_keys=i64)
 cdef void observe_class(Statistics statistics, i64 slot, const f64[:, ::1] points, i64 i, i64 label, f64 weight, bint with_density) noexcept nogil
 
-@cython.locals(j=i64, source=i64)
-cdef f64 log_density(Statistics statistics, i64 slot, const f64[:, ::1] points, i64 i, i64 label, f64 unseen) noexcept nogil
+@cython.locals(j=i64, k=i64, label=i64, source=i64)
+cdef void add_log_densities(Statistics statistics, i64 slot, const f64[:, ::1] points, i64 i, const i64[:, ::1] keys, i64 node, i64 n_keys, f64 unseen, f64[:, ::1] out, i64 row) noexcept nogil
 
 cdef f64 weight_below(Statistics statistics, i64 slot, i64 j, i64 label, f64 threshold) noexcept nogil
 

@@ -59,7 +59,7 @@ def clear_slot(statistics, slot):
 def observe_class(statistics, slot, points, i, label, weight, with_density):
     """Add a row to the normal distributions of its class, which may be new to the slot.
 
-    Without `with_density` the last two columns, which only `log_density` reads, are left as they are.
+    Without `with_density` the last two columns, which only `add_log_densities` reads, are left as they are.
     """
     k = 0
     n_keys = statistics.slots[slot, N_SLOT_KEYS]
@@ -92,37 +92,38 @@ def observe_class(statistics, slot, points, i, label, weight, with_density):
                 statistics.stats[slot, j, label, CONSTANT] = -HALF_LOG_TAU - 0.5 * math.log(variance)
 
 
-def log_density(statistics, slot, points, i, label, unseen):
-    """Logarithm of the density of a row in a class, features being independent; missing values add 0.
+def add_log_densities(statistics, slot, points, i, keys, node, n_keys, unseen, out, row):
+    """Add to a row of `out` the logarithms of the densities of a row in the classes ``keys[node, :n_keys]``.
+
+    Features are independent; missing values add 0.
 
     Parameters
     ----------
     unseen : UNLIKELY: values that the class has not shown have the density 0, a category the share that it has with one
         more row of each category; IGNORED: both add 0
     """
-    total = 0.0
     for j in range(points.shape[1]):
         x, source = points[i, j], statistics.is_category[j]
-        center, factor = statistics.stats[slot, j, label, CENTER], statistics.stats[slot, j, label, FACTOR]
-        if np.isnan(x):
+        # Of the columns of one text column only that of the row's own category counts.
+        if np.isnan(x) or (source > 0 and x <= 0.5):
             continue
-        if source > 0:
-            # Of the columns of one text column only that of the row's own category counts.
-            if x > 0.5:
-                n = statistics.stats[slot, j, label, N]
+        for k in range(n_keys):
+            label = keys[node, k]
+            n, center = statistics.stats[slot, j, label, N], statistics.stats[slot, j, label, CENTER]
+            factor = statistics.stats[slot, j, label, FACTOR]
+            if source > 0:
                 if unseen == IGNORED:
-                    total += math.log(center) if center > 0.0 else 0.0
+                    out[row, label] += math.log(center) if center > 0.0 else 0.0
                 elif n > 0.0:
-                    total += math.log((center * n + 1.0) / (n + statistics.n_values[j]))
+                    out[row, label] += math.log((center * n + 1.0) / (n + statistics.n_values[j]))
                 else:
-                    return -np.inf
-        elif factor != 0.0:
-            d = x - center
-            total += d * d * factor + statistics.stats[slot, j, label, CONSTANT]
-        elif unseen == UNLIKELY and (x != center or statistics.stats[slot, j, label, N] == 0.0):
-            # no row of the class, or all of them with another value
-            return -np.inf
-    return total
+                    out[row, label] = -np.inf
+            elif factor != 0.0:
+                d = x - center
+                out[row, label] += d * d * factor + statistics.stats[slot, j, label, CONSTANT]
+            elif unseen == UNLIKELY and (x != center or n == 0.0):
+                # no row of the class, or all of them with another value
+                out[row, label] = -np.inf
 
 
 def weight_below(statistics, slot, j, label, threshold):

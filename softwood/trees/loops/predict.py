@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.trees.loops.kernel import kernel_cdf
+from softwood.trees.loops.kernel import box_share, kernel_cdf
 from softwood.trees.loops.sets import has_member
 
 LANES = 8  # rows that go down together: the processor waits for memory once for all of them
@@ -33,6 +33,9 @@ ITEM = np.dtype([("row", "i8"), ("share", "f8")])
 # on the kernels of these rows, and the frame that set the same bound before it.
 NODE, BEGIN, END, BOUND, BEFORE = 0, 1, 2, 3, 4
 LOWER, UPPER, NEITHER = 0, 1, 2
+
+# With larger half-widths, lengths of boxes may overflow.
+LARGEST_WIDTH = 1e150
 
 
 class KernelTrees(NamedTuple):
@@ -147,9 +150,37 @@ def partition_by_set(points, j, subsets, node, items, start, stop, spare):
     return n_left, n_right - start
 
 
-def mass_below(x, node, gates, thresholds, widths, edges, cdfs, only_boxes):
-    """Mass at or below the threshold of a node of the kernel around `x`."""
+def partition_cells(points, cells, j, node, trees, items, start, stop, spare):
+    """`partition` for rows with half-widths of their own."""
+    gates, edges = trees.gates, trees.edges
+    low, high, kernel = gates[node]["low"], gates[node]["high"], gates[node]["kernel"]
+    threshold = trees.thresholds[node]
+    first, last = edges[kernel, 0], edges[kernel, edges.shape[1] - 1]
+    n_left = 0
+    n_right = start
+    back = spare.shape[0] - 1
+    for k in range(start, stop):
+        row = items[k]["row"]
+        x, width = points[row, j], cells[row, j]
+        has_own = not np.isnan(width)
+        own_low, own_high = threshold - last * width, threshold - first * width
+        end = own_low if has_own else low
+        is_left = x <= end
+        is_right = x >= (own_high if has_own else high)
+        is_right &= x > end
+        spare[n_left if is_left else back] = items[k]
+        items[n_right] = items[k]
+        n_left += is_left
+        n_right += is_right
+        back -= not (is_left | is_right)
+    return n_left, n_right - start
+
+
+def mass_below(x, width, node, gates, thresholds, widths, edges, cdfs, only_boxes):
+    """Mass at or below the threshold of a node of the kernel around `x`; width : half-width, nan: that of the node."""
     gate = gates[node]
+    if not np.isnan(width):
+        return kernel_cdf(thresholds[node], x, width, gate["kernel"], edges, cdfs)
     if only_boxes:
         if x <= gate["low"]:
             return 1.0
@@ -159,13 +190,25 @@ def mass_below(x, node, gates, thresholds, widths, edges, cdfs, only_boxes):
     return kernel_cdf(thresholds[node], x, widths[node], gate["kernel"], edges, cdfs)
 
 
-def divide(points, node, begin, n_left, n_right, n_between, trees, lists):
+def far_end(side, j, thresholds, frames, bounds):
+    """The largest of the thresholds that bound feature `j` from below, or the smallest of those from above."""
+    end = -np.inf if side == LOWER else np.inf
+    frame = bounds[side, j]
+    while frame >= 0:
+        threshold = thresholds[frames[frame, NODE]]
+        end = max(end, threshold) if side == LOWER else min(end, threshold)
+        frame = frames[frame, BEFORE]
+    return end
+
+
+def divide(points, cells, node, begin, n_left, n_right, n_between, trees, lists):
     """Divide the rows between the ends of a gate, and append their parts to the lists of both sides.
 
     The earlier gates of the path on the same feature have left only the mass between a lower and an upper bound.
 
     Parameters
     ----------
+    cells : (n, p) half-widths of single cells (nan: those of the nodes), or None
     begin : of the list of rows that go right
     n_left, n_right, n_between : numbers of rows that go left, that go right, and that are to be divided
     trees : `KernelTrees`;  lists : `Lists`
@@ -177,31 +220,43 @@ def divide(points, node, begin, n_left, n_right, n_between, trees, lists):
     only_boxes = trees.only_boxes
     j = trees.gates[node]["feature"]
     last = lists.spare.shape[0] - 1
+    lo, hi = -np.inf, np.inf  # the node's interval, for rows with half-widths of their own
+    if cells is not None:
+        lo = far_end(LOWER, j, trees.thresholds, lists.frames, lists.bounds)
+        hi = far_end(UPPER, j, trees.thresholds, lists.frames, lists.bounds)
     for k in range(n_between):
         row = lists.spare[last - k]["row"]
         share = lists.spare[last - k]["share"]
         x = points[row, j]
-        left = share * trees.missing_left[node]
-        if not np.isnan(x):
+        width = np.nan
+        if cells is not None:
+            width = cells[row, j]
+        if np.isnan(x):
+            left = share * trees.missing_left[node]
+        elif only_boxes and width < LARGEST_WIDTH:
+            left = share * box_share(trees.thresholds[node], x, width, lo, hi)
+        else:
             lower = 0.0
             frame = lists.bounds[LOWER, j]
             while frame >= 0:
                 at = lists.frames[frame, NODE]
-                lower = max(
-                    lower,
-                    mass_below(x, at, trees.gates, trees.thresholds, trees.widths, trees.edges, trees.cdfs, only_boxes),
+                mass = mass_below(
+                    x, width, at, trees.gates, trees.thresholds, trees.widths, trees.edges, trees.cdfs, only_boxes
                 )
+                lower = max(lower, mass)
                 frame = lists.frames[frame, BEFORE]
             upper = 1.0
             frame = lists.bounds[UPPER, j]
             while frame >= 0:
                 at = lists.frames[frame, NODE]
-                upper = min(
-                    upper,
-                    mass_below(x, at, trees.gates, trees.thresholds, trees.widths, trees.edges, trees.cdfs, only_boxes),
+                mass = mass_below(
+                    x, width, at, trees.gates, trees.thresholds, trees.widths, trees.edges, trees.cdfs, only_boxes
                 )
+                upper = min(upper, mass)
                 frame = lists.frames[frame, BEFORE]
-            mass = mass_below(x, node, trees.gates, trees.thresholds, trees.widths, trees.edges, trees.cdfs, only_boxes)
+            mass = mass_below(
+                x, width, node, trees.gates, trees.thresholds, trees.widths, trees.edges, trees.cdfs, only_boxes
+            )
             left = share if mass >= upper else 0.0 if mass <= lower else share * (mass - lower) / (upper - lower)
         right = share - left
         if left > 0.0:
@@ -242,11 +297,12 @@ def next_list(gates, frames, bounds, height):
     return -1, 0, 0, 0
 
 
-def add_block(points, begin, end, root, trees, lists, value, first, out):
+def add_block(points, cells, begin, end, root, trees, lists, value, first, out):
     """Add shares of leaves times their values for the rows `begin` to `end`, and one tree of kernel gates.
 
     Parameters
     ----------
+    cells : (n, p) half-widths of single cells, or None
     root : node to start from;  trees : `KernelTrees`;  lists : `Lists`
     first : column of `out` that the first value goes to
     """
@@ -273,11 +329,13 @@ def add_block(points, begin, end, root, trees, lists, value, first, out):
         by_set = gates[node]["kernel"] == BY_SET
         if by_set:
             n_left, n_right = partition_by_set(points, j, subsets, node, lists.items, start, stop, lists.spare)
+        elif cells is not None:
+            n_left, n_right = partition_cells(points, cells, j, node, trees, lists.items, start, stop, lists.spare)
         else:
             n_left, n_right = partition(points, j, low, gates[node]["high"], lists.items, start, stop, lists.spare)
         n_between = stop - start - n_left - n_right
         if n_between > 0:
-            n_left, n_right = divide(points, node, start, n_left, n_right, n_between, trees, lists)
+            n_left, n_right = divide(points, cells, node, start, n_left, n_right, n_between, trees, lists)
         goes_left = n_left > 0
         if n_between > 0 or (goes_left and n_right > 0):
             lists.frames[height, NODE] = node
@@ -296,13 +354,14 @@ def add_block(points, begin, end, root, trees, lists, value, first, out):
             lists.items[start + k] = lists.spare[k]
 
 
-def add_kernel_trees(points, numbers, offsets, output, block, trees, lists, value, copy, out):
+def add_kernel_trees(points, cells, numbers, offsets, output, block, trees, lists, value, copy, out):
     """Add shares of leaves times their values, for trees of kernel gates.
 
     All trees add a block of rows before the next block is taken, so that its values stay in the processor's cache.
 
     Parameters
     ----------
+    cells : (n, p) half-widths of single cells (nan: those of the nodes), or None
     numbers : of the trees to add;  offsets : (n_trees + 1,) root of each
     output : (n_trees,) first column of `out` that a tree's values go to
     block : rows to take at once;  trees : `KernelTrees`;  lists : `Lists`
@@ -313,6 +372,9 @@ def add_kernel_trees(points, numbers, offsets, output, block, trees, lists, valu
         end = min(begin + block, points.shape[0])
         part = points[begin:end]
         sums = out[begin:end]
+        widths = None
+        if cells is not None:
+            widths = cells[begin:end]
         if copy.shape[0] > 0:
             for i in range(end - begin):
                 for j in range(points.shape[1]):
@@ -320,7 +382,7 @@ def add_kernel_trees(points, numbers, offsets, output, block, trees, lists, valu
             part = copy
         for k in range(numbers.shape[0]):
             t = numbers[k]
-            add_block(part, 0, end - begin, offsets[t], trees, lists, value, output[t], sums)
+            add_block(part, widths, 0, end - begin, offsets[t], trees, lists, value, output[t], sums)
 
 
 def add_crisp_trees(points, numbers, offsets, output, tests, thresholds, subsets, value, out):

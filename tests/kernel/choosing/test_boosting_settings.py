@@ -18,15 +18,15 @@ from tests.callbacks import Recorder, interrupt, require_callbacks
 from tests.kernel.boosts import BOTH, problem
 from tests.models import assert_same_nodes
 
-SETTINGS = ("bandwidth", "max_leaf_nodes", "min_mass", "max_features")
+SETTINGS = ("bandwidth", "crisp_every", "max_leaf_nodes", "min_mass", "max_features")
 
 
 def chosen(model):
     """The same model with everything that was chosen given."""
     return clone(model).set_params(
-        max_iter=model.n_iter_, bandwidth=model.bandwidth_, max_leaf_nodes=model.max_leaf_nodes_,
-        min_mass=model.min_mass_, max_features=model.max_features_, early_stopping=False,
-        subsample=0.8,
+        max_iter=model.n_iter_, bandwidth=model.bandwidth_, crisp_every=model.crisp_every_,
+        max_leaf_nodes=model.max_leaf_nodes_, min_mass=model.min_mass_, max_features=model.max_features_,
+        early_stopping=False, subsample=0.8, l2_regularization=1.0,
     )  # fmt: skip
 
 
@@ -37,9 +37,8 @@ def test_the_model_is_that_of_its_choices(model_class):
     assert_same_nodes(model.forest_, chosen(model).fit(X, y).forest_)
     trials = [trial for trial in model.search_ if trial["stage"] != "rounds"]
     best = min(trials, key=lambda trial: trial["loss"])
-    assert (model.bandwidth_, model.max_leaf_nodes_, model.min_mass_, model.max_features_) == tuple(
-        best[name] for name in SETTINGS
-    )
+    found = model.bandwidth_, model.crisp_every_, model.max_leaf_nodes_, model.min_mass_, model.max_features_
+    assert found == tuple(best[name] for name in SETTINGS)
     for trial in model.search_:
         assert trial["loss"] == min(trial["losses"][1:]) == trial["losses"][trial["n_rounds"]]
     # three bandwidths, then half of the columns with the best so far
@@ -53,8 +52,9 @@ def test_qualities_try_what_their_plans_say(quality):
     model = KernelBoostingRegressor(quality=quality, random_state=0).fit(X, y)
     plan = PLANS[quality]
     trials = [trial for trial in model.search_ if trial["stage"] != "rounds"]
-    assert [trial["bandwidth"] for trial in trials[: len(plan.scales)]] == list(plan.scales)
-    assert len(trials) == len(plan.scales) + bool(plan.beyond) + len(plan.shares) - 1
+    tried = [(trial["bandwidth"], trial["crisp_every"]) for trial in trials[: len(plan.kernels)]]
+    assert tried == list(plan.kernels)
+    assert len(trials) == len(plan.kernels) + bool(plan.beyond) + len(plan.max_leaves) - 1 + len(plan.shares) - 1
     assert len(model.forest_) == plan.n_models * model.n_iter_
     assert_same_nodes(model.forest_, chosen(model).set_params(learning_rate=plan.learning_rate).fit(X, y).forest_)
 

@@ -4,10 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.metrics import log_loss
 
 import softwood
 import softwood.plots
 from softwood import Gate, SoftTree
+from softwood.kernel.choosing.boosting_plans import PLANS, Plan
 from softwood.kernel.data.category_statistics import (
     N_FOLDS,
     SMOOTHING,
@@ -93,13 +95,12 @@ def test_sets_predict_what_thresholds_of_the_statistics_predict(missing):
     threshold = float(np.median(categories.statistics.tables[1]))
     tree = SoftTree.from_nodes(
         children_left=[1, -1, 3, -1, -1], children_right=[2, -1, 4, -1, -1], parent=[-1, 0, 0, 2, 2],
-        depth=[0, 1, 1, 2, 2], feature=[1, -1, 2, -1, -1], threshold=[threshold, np.nan, 0.5, np.nan, np.nan],
+        depth=[0, 1, 1, 2, 2], feature=[1, -1, 0, -1, -1], threshold=[threshold, np.nan, 0.5, np.nan, np.nan],
         missing_left=[0.3, 0.5, 0.5, 0.5, 0.5], width=np.zeros(5), value=np.arange(5.0)[:, None], mass=np.ones(5),
         impurity=np.zeros(5), n_features=3,
     )  # fmt: skip
     found = as_sets(tree, N_CATEGORIES, categories)
-    assert found.gate.tolist() == [Gate.SUBSET, Gate.LEAF, Gate.SUBSET, Gate.LEAF, Gate.LEAF]
-    assert found.members(2).tolist() == [0]
+    assert found.gate.tolist() == [Gate.SUBSET, Gate.LEAF, Gate.KERNEL, Gate.LEAF, Gate.LEAF]
     assert np.array_equal(found.predict(matrix), tree.predict(categories.statistics.encode(matrix)))
     unknown = found.predict(np.array([[0.0, np.nan, 0.0]]))[0, 0]
     at_the_mean = tree.predict(np.array([[0.0, categories.statistics.middle, 0.0]]))[0, 0]
@@ -154,6 +155,33 @@ def test_growth_by_levels_and_out_of_bag_scores_refuse_many_categories():
         softwood.KernelForestClassifier(5, oob_score=True).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"prediction_bandwidth": 0.1},
+        {"subsample": 1.0},
+        {"crisp_every": 3},
+        {"multi_strategy": "multi_output_tree"},
+    ],
+)
+def test_trees_of_boosting_grow_with_kernels_on_statistics_and_predict_by_sets(parameters, monkeypatch):
+    """So the losses of validation rows while trees grow are those of the finished model."""
+    X, y = frame_of(0)
+    X_val, y_val = frame_of(1)
+    y, y_val = (np.digitize(frame["x"], [-0.5, 0.5]) + 3 * labels for frame, labels in ((X, y), (X_val, y_val)))
+    monkeypatch.setitem(PLANS, "balanced", Plan(kernels=((0.4, 0),), beyond={}))
+    model = softwood.KernelBoostingClassifier(max_iter=30, max_leaf_nodes=8, random_state=0, **parameters)
+    model.fit(X, y, X_val=X_val, y_val=y_val)
+    assert model.bandwidth_ == 0.4
+    assert (model.bandwidths_ > 0.0).tolist() == [True, False]
+    assert np.all(model.forest_.gate[model.forest_.feature == 1] == Gate.SUBSET)
+    expected = [log_loss(y_val, shares) for shares in model.staged_predict_proba(X_val)]
+    assert -model.validation_score_[1:] == pytest.approx(expected, rel=1e-9)
+    crisp = clone(model).set_params(bandwidth={"x": model.bandwidth_}).fit(X, y, X_val=X_val, y_val=y_val)
+    assert not np.array_equal(crisp.predict_proba(X_val), model.predict_proba(X_val))
+
+
 def test_boosting_tries_the_order_of_the_categories():
     rng = np.random.default_rng(0)
     size = rng.integers(0, 40, 400)
@@ -161,9 +189,9 @@ def test_boosting_tries_the_order_of_the_categories():
     X = pd.DataFrame({"size": [f"size {k:02d}" for k in size]})
     model = softwood.KernelBoostingRegressor(random_state=0).fit(X, y)
     best = min((trial for trial in model.search_ if trial["stage"] != "rounds"), key=lambda trial: trial["loss"])
-    assert {trial["categories"] for trial in model.search_} == {"sets", "codes"}
+    assert {trial["categories"] for trial in model.search_} == {"sets", "mixed", "codes"}
     assert best["categories"] == "codes"
     assert set(model.forest_.gate.tolist()) == {Gate.LEAF, Gate.SUBSET}
     assert model.score(X, y) > 0.99
     labels = [line.get_label() for line in softwood.plots.plot_search(model).lines]
-    assert any("categories in order" in label for label in labels)
+    assert any("categories: codes" in label for label in labels)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
 
@@ -212,6 +213,44 @@ def test_categories_have_no_error():
         KernelTreeClassifier(refine=False, trend=None, measurement_error={"d": 0.1}).fit(X, y)
     model = KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1, measurement_error=[0.1, 0, 0, 0]).fit(X, y)
     assert model.predict(X).shape == (60,)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame])
+def test_frames_of_errors_are_read_by_name(kind):
+    X, y = data()
+    X["d"] = np.where(X["b"] > 0, "u", "v")
+    given = {"a": np.full(60, 0.4), "c": np.arange(60) / 60}
+    frame = kind({"c": given["c"], "d": np.zeros(60), "a": given["a"]})
+    one, other = (
+        KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1).fit(X, y, measurement_error=errors)
+        for errors in (given, frame)
+    )
+    np.testing.assert_array_equal(other.predict_proba(X), one.predict_proba(X))
+    np.testing.assert_array_equal(
+        one.predict_proba(X, measurement_error=frame), one.predict_proba(X, measurement_error=given)
+    )
+    numbers = KernelTreeClassifier(bandwidth=0.1).fit(X[["a", "c"]].to_numpy(), y)
+    with pytest.raises(ValueError, match=r"by name or number \(4: 'a', 'b', 'c', 'd'\). Got 'e'"):
+        one.predict(
+            X, measurement_error=frame.rename({"a": "e"}) if kind is pl.DataFrame else frame.rename(columns={"a": "e"})
+        )
+    by_place = numbers.predict_proba(X[["a", "c"]].to_numpy(), measurement_error=np.column_stack(list(given.values())))
+    rows = kind({"first": given["a"], "second": given["c"]})
+    np.testing.assert_array_equal(
+        numbers.predict_proba(X[["a", "c"]].to_numpy(), measurement_error=rows), by_place, "rows without names"
+    )
+
+
+def test_a_series_of_errors_is_read_by_name():
+    X, y = data()
+    errors = pd.Series({"c": 0.7, "a": 0.2})
+    one, other = (
+        KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1, measurement_error=given).fit(X, y)
+        for given in (errors, {"a": 0.2, "c": 0.7})
+    )
+    np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
+    by_place = KernelTreeClassifier(bandwidth=0.1, measurement_error=pd.Series([0.1, 0.2, 0.3]))
+    assert by_place.fit(X.to_numpy(), y).predict(X.to_numpy()).shape == (60,)
 
 
 WRONG = [

@@ -140,6 +140,19 @@ def test_merits_of_splits_many_ways_by_hand():
     assert loop.merit_of_categories(statistics, 0, 0, 2 / 3, 0.5, GINI) == (-math.inf, 0)
 
 
+@pytest.mark.tiny
+@pytest.mark.parametrize("criterion", [INFO_GAIN, GINI])
+def test_rare_categories_are_a_side_only_if_they_are_not_rare_together(criterion):
+    """One common category and two rare ones, which are together just the least share, or more."""
+    labels = np.repeat([0, 1], [24, 8])
+    X = np.repeat(np.eye(3), [24, 4, 4], axis=0)
+    statistics = leaf_of(X, labels, np.ones(32), is_category=[1, 1, 1])._groups()[2]
+    before = slow.impurity(by_class(labels, np.ones(32)), criterion == GINI)
+    assert loop.merit_of_categories(statistics, 0, 0, before, 0.25, criterion) == (-math.inf, 0)
+    fraction = np.nextafter(0.25, 0.0)
+    assert loop.merit_of_categories(statistics, 0, 0, before, fraction, criterion) == pytest.approx((before, 1))
+
+
 # ------------------------------------------------------------------ splits
 
 

@@ -112,6 +112,19 @@ def test_missing_values_and_other_slots_and_classes_are_left_alone():
     assert np.isnan(stats[[0, 2]]).all()
 
 
+def log_density(statistics, slot, points, i, label, unseen):
+    """That of one class, with and without the others."""
+    n_classes = statistics.stats.shape[2]
+    keys, out = np.arange(n_classes).reshape(1, -1)[:, ::-1].copy(), np.zeros((2, n_classes))
+    loop.add_log_densities(statistics, slot, points, i, keys, 0, n_classes, unseen, out, 1)
+    alone = np.zeros((1, n_classes))
+    loop.add_log_densities(statistics, slot, points, i, np.array([[label]]), 0, 1, unseen, alone, 0)
+    assert alone[0, label] == out[1, label]
+    assert not out[0].any()
+    assert np.count_nonzero(alone) <= 1
+    return alone[0, label]
+
+
 @pytest.mark.tiny
 @seeds
 def test_log_density_is_that_of_normal_distributions(seed):
@@ -121,7 +134,7 @@ def test_log_density_is_that_of_normal_distributions(seed):
     for i in range(8):
         for label in range(3):
             for unseen in (IGNORED, UNLIKELY):
-                found = loop.log_density(statistics, slot, X, i, label, unseen)
+                found = log_density(statistics, slot, X, i, label, unseen)
                 expected = slow.log_density(seen, X[i], label, IS_CATEGORY, unseen == UNLIKELY)
                 assert found == pytest.approx(expected)
 
@@ -134,7 +147,7 @@ def test_log_density_against_scipy_and_by_hand():
     statistics, slot = class_slot(X, [0] * 50, np.ones(50), n_classes=1, is_category=[False, True])
     expected = stats_of.norm(X[:, 0].mean(), X[:, 0].std(ddof=1)).logpdf(0.3)
     points = np.array([[0.3, np.nan], [0.3, 0.0], [0.3, 1.0]])
-    found = [loop.log_density(statistics, slot, points, i, 0, IGNORED) for i in range(3)]
+    found = [log_density(statistics, slot, points, i, 0, IGNORED) for i in range(3)]
     # Only the category that the row has counts, with its share.
     assert found == pytest.approx([expected, expected, expected + math.log(X[:, 1].mean())])
 
@@ -144,7 +157,7 @@ def test_log_density_against_scipy_and_by_hand():
 def test_features_without_a_variance_add_nothing(values):
     X = np.array([[v] for v in values]).reshape(-1, 1)
     statistics, slot = class_slot(X, [0] * len(X), np.ones(len(X)), n_classes=1)
-    assert loop.log_density(statistics, slot, np.array([[3.0]]), 0, 0, IGNORED) == 0.0
+    assert log_density(statistics, slot, np.array([[3.0]]), 0, 0, IGNORED) == 0.0
 
 
 @pytest.mark.tiny
@@ -152,9 +165,9 @@ def test_values_that_a_class_has_not_shown_have_no_density():
     X, is_category = np.array([[2.0, 1.0, 0.0], [2.0, 0.0, 1.0], [2.0, 0.0, 1.0]]), [False, True, True]
     statistics, slot = class_slot(X, [0, 0, 0], np.ones(3), n_classes=2, is_category=is_category)
     rows = np.array([[2.0, 0.0, 1.0], [2.0, 0.0, 0.0], [np.nan, 1.0, 0.0], [3.0, 0.0, 1.0]])
-    found = [loop.log_density(statistics, slot, rows, i, 0, UNLIKELY) for i in range(4)]
+    found = [log_density(statistics, slot, rows, i, 0, UNLIKELY) for i in range(4)]
     assert found == pytest.approx([math.log(3 / 5), 0.0, math.log(2 / 5), -math.inf])
-    assert [loop.log_density(statistics, slot, rows, i, 1, UNLIKELY) for i in range(4)] == [-math.inf] * 4
+    assert [log_density(statistics, slot, rows, i, 1, UNLIKELY) for i in range(4)] == [-math.inf] * 4
 
 
 @pytest.mark.tiny

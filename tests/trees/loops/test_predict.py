@@ -1,5 +1,7 @@
 """Fast predictions: the loops against reference implementations, whole models against the general walk."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,9 +12,11 @@ from softwood.compiled.trees import (
     add_kernel_trees,
     crisp_leaves_fast,
     divide,
+    far_end,
     mass_below,
     next_list,
     partition,
+    partition_cells,
 )
 from softwood.kernel.data.kernels import gaussian
 from softwood.trees.loops.predict import BEFORE, BEGIN, BOUND, END, ITEM, LOWER, NEITHER, NODE, UPPER, KernelTrees
@@ -121,6 +125,47 @@ def test_a_list_is_taken_apart(seed, n):
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("shapes", [[BOX], SHAPES], ids=["boxes", "all shapes"])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_list_is_taken_apart_by_half_widths_of_cells(shapes, seed):
+    rng = np.random.default_rng(seed)
+    tree = random_tree(seed, shapes=shapes)
+    X = random_points(seed, 20, 3, 0.1)
+    cells = rng.choice([np.nan, 0.0, 0.5, 2.0], size=X.shape)
+    for node in np.flatnonzero(tree.children_left >= 0):
+        j, t, shape = tree.feature[node], tree.threshold[node], shapes[tree.kernel[node]]
+        X[0, j], cells[0, j] = t, 0.0  # goes left
+        rows = rng.permutation(20)[:12]
+        rows[0] = 0
+        items, spare = items_of(rows, rng.random(12)), items_of([77] * 25, np.zeros(25))
+        n_left, n_right = partition_cells(
+            X, cells, *unsigned(j, node), kernel_trees(tree), items, *unsigned(0, 12), spare
+        )
+        below = [
+            0.5
+            if np.isnan(X[i, j])
+            else cdf(t, X[i, j], tree.width[node] if np.isnan(cells[i, j]) else cells[i, j], shape)
+            for i in rows
+        ]
+        assert spare["row"][:n_left].tolist() == [i for i, mass in zip(rows, below, strict=True) if mass == 1]
+        assert items["row"][:n_right].tolist() == [i for i, mass in zip(rows, below, strict=True) if mass == 0]
+        between = [i for i, mass in zip(rows, below, strict=True) if 0 < mass < 1]
+        assert spare["row"][::-1][: len(between)].tolist() == between
+
+
+@pytest.mark.tiny
+def test_the_nearest_threshold_on_each_side():
+    frames, bounds = np.full((5, 5), -1, np.int64), np.full((2, 2), -1, np.int64)
+    frames[:, NODE], frames[3, BEFORE], frames[1, BEFORE] = range(5), 1, 0
+    bounds[LOWER, 1], bounds[UPPER, 1] = 3, 4
+    thresholds = np.array([-1.0, 2.0, 9.0, 0.5, 3.0])
+    assert far_end(LOWER, 1, thresholds, frames, bounds) == 2.0
+    assert far_end(UPPER, 1, thresholds, frames, bounds) == 3.0
+    assert far_end(LOWER, 0, thresholds, frames, bounds) == -np.inf
+    assert far_end(UPPER, 0, thresholds, frames, bounds) == np.inf
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("shapes", [[BOX], SHAPES], ids=["boxes", "all shapes"])
 def test_mass_below_a_threshold(shapes):
     tree = random_tree(3, shapes=shapes)
     trees = kernel_trees(tree)
@@ -130,7 +175,9 @@ def test_mass_below_a_threshold(shapes):
         shape = shapes[tree.kernel[node]]
         for x in tree.threshold[node] + tree.width[node] * np.linspace(-2.5, 2.5, 21):
             expected = cdf(tree.threshold[node], x, tree.width[node], shape)
-            assert mass_below(x, node, *arrays) == pytest.approx(expected, abs=1e-12)
+            assert mass_below(x, np.nan, node, *arrays) == pytest.approx(expected, abs=1e-12)
+            own = cdf(tree.threshold[node], x, 0.7, shape)
+            assert mass_below(x, 0.7, node, *arrays) == pytest.approx(own, abs=1e-12)
 
 
 @pytest.mark.tiny
@@ -147,7 +194,7 @@ def test_rows_are_divided_within_their_bounds():
     lists.frames[1, [NODE, BEFORE]] = 2, -1
     lists.bounds[:, 0] = 0, 1
     lists.spare[-5:] = items_of(range(5), [0.5] * 5)[::-1]
-    n_left, n_right = divide(X, np.int64(3), *unsigned(2, 0, 0, 5), kernel_trees(tree), lists)
+    n_left, n_right = divide(X, None, np.int64(3), *unsigned(2, 0, 0, 5), kernel_trees(tree), lists)
     found = np.zeros((5, 2))
     for side, items in enumerate((lists.spare[:n_left], lists.items[2 : 2 + n_right])):
         found[items["row"], side] = items["share"]
@@ -182,11 +229,14 @@ def test_the_list_after_a_leaf():
     assert next_list(*arguments, 1) == (0, 2, 1, 2), "without a bound the frame is not needed any more"
 
 
-def expected_sums(trees, numbers, output, shapes, X):
+def expected_sums(trees, numbers, output, shapes, X, cells=None):
+    cells = [None] * len(X) if cells is None else cells
     expected = np.full((len(X), 5), 0.25)
     for number in numbers:
         first = output[number]
-        expected[:, first : first + 2] += np.array([prediction(trees[number], shapes, x) for x in X]).reshape(-1, 2)
+        expected[:, first : first + 2] += np.array(
+            [prediction(trees[number], shapes, x, own) for x, own in zip(X, cells, strict=True)]
+        ).reshape(-1, 2)
     return expected
 
 
@@ -198,7 +248,7 @@ def test_values_of_a_block_of_rows_are_added(shapes, missing):
     X, lists = random_points(9, 11, 3, missing), lists_of(7, forest.max_depth)
     for number, root in enumerate(forest.offsets[:-1]):
         out = np.full((11, 5), 0.25)
-        add_block(X, 2, 9, root, kernel_trees(forest), lists, forest.value, 3, out)
+        add_block(X, None, 2, 9, root, kernel_trees(forest), lists, forest.value, 3, out)
         expected = expected_sums(trees, [number], {number: 3}, shapes, X)
         expected[[0, 1, 9, 10]] = 0.25
         np.testing.assert_allclose(out, expected, rtol=0, atol=1e-12)
@@ -211,14 +261,17 @@ def test_values_of_a_block_of_rows_are_added(shapes, missing):
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 @pytest.mark.parametrize("block", [1, 4, 256])
 @pytest.mark.parametrize("is_copied", [False, True])
-def test_values_of_kernel_trees_are_added(shapes, widths, missing, block, is_copied):
+@pytest.mark.parametrize("of_cells", [None, (np.nan, 0.0, 0.4, 3.0), (0.5, 2.0)], ids=["none", "some", "all"])
+def test_values_of_kernel_trees_are_added(shapes, widths, missing, block, is_copied, of_cells):
     """The lists have just the size that is needed if all rows reach all leaves."""
     trees, forest = several(shapes, widths)
     X, out, output = random_points(9, 21, 3, missing), np.full((21, 5), 0.25), np.array([1, 0, 3, 2], np.int32)
     numbers = np.array([3, 0, 1])
     lists, copy = lists_of(min(block, 21), forest.max_depth), np.full((min(block, 21) if is_copied else 0, 3), 7.0)
-    add_kernel_trees(X, numbers, forest.offsets, output, block, kernel_trees(forest), lists, forest.value, copy, out)
-    np.testing.assert_allclose(out, expected_sums(trees, numbers, output, shapes, X), rtol=0, atol=1e-12)
+    cells = None if of_cells is None else np.random.default_rng(2).choice(of_cells, size=X.shape)
+    arrays = kernel_trees(forest)
+    add_kernel_trees(X, cells, numbers, forest.offsets, output, block, arrays, lists, forest.value, copy, out)
+    np.testing.assert_allclose(out, expected_sums(trees, numbers, output, shapes, X, cells), rtol=0, atol=1e-12)
 
 
 # ------------------------------------------------------------------ whole models
@@ -311,6 +364,10 @@ def test_half_widths_that_overflow_divide_by_halves():
     )  # fmt: skip
     assert not tree._only_boxes
     assert tree.predict(np.array([[3.0], [-np.inf], [np.inf]])).ravel().tolist() == [0.5, 0.0, 1.0]
+    tree = replace(tree, width=np.array([0.5, 0.0, 0.0]))
+    assert tree._only_boxes
+    widths = np.array([[1.7e308], [np.nan], [0.0]])
+    assert tree.predict(np.array([[3.0], [1.5], [1.5]]), widths=widths).ravel().tolist() == [0.5, 0.5, 0.0]
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 1023, 1024, 1025])

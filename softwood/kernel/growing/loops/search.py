@@ -3,8 +3,8 @@
 import numpy as np
 
 from softwood.kernel.growing.loops.atoms import add_points, mark_points, take_atoms
+from softwood.kernel.growing.loops.scan_cells import scan_column
 from softwood.kernel.growing.loops.scan_feature import is_better, keep_subset, scan_feature
-from softwood.kernel.growing.loops.scan_general import scan_cells
 from softwood.trees.loops.random import next_seed
 
 BLOCK = 1024  # rows whose codes stay in the first-level cache while all features read them
@@ -20,6 +20,14 @@ def draw_features(order, priority, seed, n_draw):
             seed = next_seed(seed, k)
             other = k + int(seed % np.uint64(p - k))
             order[k], order[other] = order[other], order[k]
+
+
+def is_by_cell(kernels, j):
+    """Whether the half-widths of a feature differ from cell to cell."""
+    found = False
+    if kernels is not None:
+        found = kernels.by_cell[j]
+    return found
 
 
 def search_thresholds(bins, widths, kernels, rows, begin, m, scratch, n_draw, intervals, goal, search):
@@ -46,6 +54,8 @@ def search_thresholds(bins, widths, kernels, rows, begin, m, scratch, n_draw, in
             end = min(first + BLOCK, m)
             for f in range(n_draw):
                 j = scratch.order[f]
+                if is_by_cell(kernels, j):
+                    continue
                 add_points(bins.codes, j, rows, begin, scratch.points, scratch.labels, first, end, search.tables, j)
     best_feature, best_threshold, best_mass, best = -1, np.nan, 0.0, -np.inf
     has_sums = False
@@ -56,20 +66,20 @@ def search_thresholds(bins, widths, kernels, rows, begin, m, scratch, n_draw, in
         n_bins = bins.offsets[j + 1] - bins.offsets[j]
         lo, hi = intervals[0, j], intervals[1, j]
         interval = lo, hi
-        slot = j if at_once else 0
-        if not at_once or f >= n_draw:
-            add_points(bins.codes, j, rows, begin, scratch.points, scratch.labels, 0, m, search.tables, slot)
-        sparse = 2 * m < n_bins
-        if sparse:
-            mark_points(bins.codes, j, rows, begin, m, search.words, search.groups)
-        n = take_atoms(
-            search.tables, slot, search.words, search.groups, bins.values, bins.offsets[j], n_bins, n_columns, sparse,
-            search.atoms,
-        )  # fmt: skip
-        if n > 0 and kernels is not None and kernels.by_cell[j]:
-            merit, threshold, left_mass = scan_cells(bins, kernels, j, rows, begin, m, scratch, interval, goal, search)
-            last, rare = -1, -1
+        if is_by_cell(kernels, j):
+            merit, threshold, left_mass = scan_column(bins, kernels, j, rows, begin, m, scratch, interval, goal, search)
+            last, rare, has_sums = -1, -1, False
         else:
+            slot = j if at_once else 0
+            if not at_once or f >= n_draw:
+                add_points(bins.codes, j, rows, begin, scratch.points, scratch.labels, 0, m, search.tables, slot)
+            sparse = 2 * m < n_bins
+            if sparse:
+                mark_points(bins.codes, j, rows, begin, m, search.words, search.groups)
+            n = take_atoms(
+                search.tables, slot, search.words, search.groups, bins.values, bins.offsets[j], n_bins, n_columns,
+                sparse, search.atoms,
+            )  # fmt: skip
             merit, threshold, left_mass, last, rare, has_sums = scan_feature(
                 bins, widths, kernels, j, n, interval, goal, n_columns, has_sums, search
             )

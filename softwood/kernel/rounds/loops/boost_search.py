@@ -65,6 +65,10 @@ LEAF = np.dtype(
 BLOCK_ROWS, MOST_BLOCKS = 1 << 13, 8
 # A bin with less than this part of the node's weight is empty: what subtraction leaves behind.
 EMPTY = 1e-10
+# Orders of categories: by gradient over hessian, by number, or, from `DRAWN` on, by keys that this number draws.
+BY_GRADIENT, BY_NUMBER, DRAWN = 0, 1, 2
+# The bits of a drawn number.
+KEY_BITS = (1 << 31) - 1
 # Scores closer than this part are equal, and the first one is taken: rounding errors must not decide.
 TIE = 1e-12
 
@@ -83,6 +87,7 @@ class Rules(NamedTuple):
     rare_mass: float = 0.0
     category_smooth: float = 0.0
     category_l2: float = 0.0
+    category_order: int = BY_GRADIENT
 
 
 class Edges(NamedTuple):
@@ -393,8 +398,15 @@ def scan_missing(table, j, n_bins, above, total, rules, limits, out, line):
             out[line, LEFT_W] = left_w
 
 
+def mix_bits(x):
+    """A number that looks as if it were drawn, the same for the same `x`; both have the bits `KEY_BITS`."""
+    x = ((x ^ (x >> 15)) * 739982445) & KEY_BITS
+    x = ((x ^ (x >> 12)) * 695872825) & KEY_BITS
+    return x ^ (x >> 15)
+
+
 def order_categories(table, j, n_bins, total_w, rules, keys, order):
-    """Order the categories of a node by gradient over hessian; those with little weight together.
+    """Order the categories of a node, see `BY_GRADIENT`; in that order, those with little weight are together.
 
     Parameters
     ----------
@@ -409,7 +421,9 @@ def order_categories(table, j, n_bins, total_w, rules, keys, order):
     h, g, w = 0.0, 0.0, 0.0
     n_rare = 0
     empty = EMPTY * total_w
-    least = rare_below(table[j], 2, n_bins, rules.rare_mass)
+    by_gradient = rules.category_order == BY_GRADIENT
+    least = rare_below(table[j], 2, n_bins, rules.rare_mass) if by_gradient else 0.0
+    drawn = mix_bits((mix_bits(rules.category_order) + j) & KEY_BITS)
     for c in range(n_bins):
         weight = table[j, c, 2]
         if weight <= empty:
@@ -420,7 +434,10 @@ def order_categories(table, j, n_bins, total_w, rules, keys, order):
             w += weight
             n_rare += 1
             continue
-        keys[c] = table[j, c, 1] / (table[j, c, 0] + rules.category_smooth)
+        if by_gradient:
+            keys[c] = table[j, c, 1] / (table[j, c, 0] + rules.category_smooth)
+        else:
+            keys[c] = c if rules.category_order == BY_NUMBER else mix_bits((drawn + c) & KEY_BITS)
         order[n] = c
         n += 1
     if n_rare > 0:
@@ -436,7 +453,7 @@ def stricter(rules):
     return Rules(
         rules.max_leaves, rules.max_depth, rules.min_mass, rules.min_hessian, rules.min_gain,
         rules.l2 + rules.category_l2, rules.cutoff, rules.best_first, rules.rare_mass, rules.category_smooth,
-        rules.category_l2,
+        rules.category_l2, rules.category_order,
     )  # fmt: skip
 
 
@@ -456,7 +473,7 @@ def scan_categories(table, j, n_bins, total, start, rules, limits, lines, keys, 
         lines[LINE_G, r] = left_g
         lines[LINE_W, r] = left_w
     known = start[2], total[2] - table[j, n_bins, 2]
-    chosen = stricter(rules) if n > FEW else rules
+    chosen = stricter(rules) if n > FEW and rules.category_order == BY_GRADIENT else rules
     best = best_candidate(lines, 0, n - 1, total, known, chosen, limits, out, line)
     if best >= 0:
         out[line, THRESHOLD] = best + 0.5
@@ -504,6 +521,12 @@ def set_subset(table, j, bins, total_w, split, rules, keys, ranks, subsets, line
         for c in range(n_bins):
             if rank[c] == ABSENT:
                 rank[c] = of_rare
+    if rules.category_order == BY_NUMBER:  # those without rows go with the one before
+        before = 0
+        for c in range(n_bins):
+            if rank[c] == ABSENT:
+                rank[c] = before
+            before = rank[c]
     last = int(np.floor(threshold))
     absent_left = of_rare <= last if of_rare != ABSENT else 2.0 * left_w >= total_w
     set_members(rank, bins, j, last, absent_left, subsets, line)

@@ -7,7 +7,15 @@ import pytest
 
 from softwood.compiled import boosting as loop
 from softwood.kernel.growing.loops.groups import Bins
-from softwood.kernel.rounds.loops.boost_search import GAIN, LEFT_W, MISSING_LEFT, THRESHOLD, Rules
+from softwood.kernel.rounds.loops.boost_search import (
+    BY_NUMBER,
+    DRAWN,
+    GAIN,
+    LEFT_W,
+    MISSING_LEFT,
+    THRESHOLD,
+    Rules,
+)
 
 pytestmark = pytest.mark.tiny
 
@@ -104,6 +112,54 @@ def test_order_of_boosting():
         loop.set_subset(table, 1, bins, 10.0, (last + 0.5, 5.0), rules, *scratch, subsets, 0)
         chosen = {int(c) for c in order[: last + 1] if c < 7}
         assert members(subsets) == (chosen | {2, 3, 5} if place <= last else chosen)
+
+
+def test_order_by_number():
+    """Categories without rows are left out, and go with the one before; rare ones are not merged."""
+    table, rules = table_of(2, 7), rules_of(rare_mass=100.0, category_smooth=3.0, category_order=BY_NUMBER)
+    table[1, [0, 2, 3]] = 0.0
+    order, keys = np.zeros(8, np.int64), np.zeros(8)
+    assert tuple(loop.order_categories(table, 1, 7, table[1, :, 2].sum(), rules, keys, order)) == (4, 0.0, 0.0, 0.0)
+    assert order[:4].tolist() == [1, 4, 5, 6]
+    bins, subsets, scratch = bins_of(7), np.zeros((1, 1), np.uint32), (np.zeros(8), np.zeros((2, 8), np.int64))
+    for last, expected in enumerate(({0, 1, 2, 3}, {0, 1, 2, 3, 4}, {0, 1, 2, 3, 4, 5})):
+        loop.set_subset(table, 1, bins, 10.0, (last + 0.5, 5.0), rules, *scratch, subsets, 0)
+        assert members(subsets) == expected
+
+
+def test_drawn_orders():
+    """All orders are about equally frequent, and those of two columns differ; a number always draws the same one."""
+    table = np.stack([table_of(0, 4)[1]] * 2)
+    table[:, 2] = 0.0
+    order, keys = np.zeros(5, np.int64), np.zeros(5)
+    found = {0: [], 1: []}
+    for number in range(1200):
+        rules = rules_of(rare_mass=100.0, category_order=DRAWN + number % 600)
+        for j in found:
+            n, *_ = loop.order_categories(table, j, 4, table[1, :, 2].sum(), rules, keys, order)
+            found[j].append(tuple(order[:n].tolist()))
+    assert found[0][:600] == found[0][600:]
+    for orders in (found[0], [a + b for a, b in zip(found[0], found[1], strict=True)]):
+        counts = [orders.count(one) for one in set(orders)]
+        assert len(counts) == 6 ** (len(orders[0]) // 3)
+        mean = len(orders) / len(counts)
+        assert max(abs(count - mean) for count in counts) < 5.0 * np.sqrt(2.0 * mean)  # each order counts twice
+
+
+def test_the_best_beginning_of_a_drawn_order_is_found():
+    """Without an additional l2, among the beginnings only."""
+    for number in range(5):
+        table, rules = table_of(number, 6), rules_of(category_l2=10.0, category_order=DRAWN + number)
+        order = np.zeros(7, np.int64)
+        loop.order_categories(table, 1, 6, table[1, :, 2].sum(), rules, np.zeros(7), order)
+        beginnings = [set(order[:k].tolist()) for k in range(1, 6)]
+        found, total = run_search(table, rules)
+        best = max((entry for entry in slow_scores(table, 0.5) if entry[1] in beginnings), key=lambda entry: entry[0])
+        assert found[GAIN] == pytest.approx(best[0], rel=1e-12)
+        subsets, scratch = np.zeros((1, 1), np.uint32), (np.zeros(7), np.zeros((2, 7), np.int64))
+        split = found[THRESHOLD], found[LEFT_W]
+        loop.set_subset(table, 1, bins_of(6), total[2], split, rules, *scratch, subsets, 0)
+        assert members(subsets) == best[1]
 
 
 def test_many_categories_are_compared_more_strictly():
