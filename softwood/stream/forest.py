@@ -30,9 +30,14 @@ __all__ = ["StreamForestClassifier", "StreamForestRegressor"]
 
 # What trees of a forest have other than single ones; rows count several times, so leaves grow sooner.
 # Alarms are the forest's.
-SOFT_CLASS = {"max_depth": 10, "grace_period": 60, "learning_rate": 0.015, "drift_delta": None}
-SOFT_REAL = {"grace_period": 60, "learning_rate": 0.01, "drift_delta": None}
+SOFT_CLASS = {"max_depth": 10, "grace_period": 35, "learning_rate": 0.01, "drift_delta": None}
+SOFT_REAL = {"grace_period": 35, "learning_rate": 0.007, "drift_delta": None}
 CRISP = {"grace_period": 50, "delta": 0.01, "drift_delta": None}
+# Soft trees learn the other draws of a row at once when their error is smaller than this.
+SMALL_CLASS_ERROR = 0.1
+SMALL_REAL_ERROR = 0.2
+# Leaves of crisp trees try to split when they have become heavier by this share, which spares most searches in vain.
+LEAST_GROWTH = 0.2
 # Parameters of a tree that are not those of a tree in a forest.
 NOT_OF_TREES = {
     "random_state", "class_weight", "categorical_features", "max_size", "drift_delta", "restart_rise",
@@ -150,7 +155,9 @@ class _StreamForest(StreamModel):
                 growth = kind(**{**defaults, **depth, "max_size": size, **(given or {})})._new_growth(1, 2, 0)
         except ValueError as error:
             raise ValueError(f"{parameter_error(self, name, wanted, given)} {error}") from None
-        settings = growth.settings._replace(judges_copies=0.0)  # weights are draws
+        small = SMALL_CLASS_ERROR if is_classifier(self) else SMALL_REAL_ERROR
+        # Weights are draws.
+        settings = growth.settings._replace(judges_copies=0.0, small_error=small, least_growth=LEAST_GROWTH)
         return Recipe(type(growth), settings, growth.limits, share)
 
     # Learning

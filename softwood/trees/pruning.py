@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -122,14 +123,17 @@ def without_empty_nodes(tree: SoftTree) -> SoftTree:
     number = {-1: -1, **{int(node): i for i, node in enumerate(kept)}}
     below = np.array([[number[child] for child in children.get(int(node), (-1, -1))] for node in kept], dtype=np.int32)
     same = ("gate", "feature", "threshold", "missing_left", "width", "kernel", "blend", "bias", "weights", "subsets")
-    own = {name: getattr(tree, name) for name in (*same, "value", "mass", "impurity")}
+    own: dict[str, Any] = {}
+    for name in (*same, "value", "mass", "impurity"):
+        array = getattr(tree, name)
+        own[name] = None if array is None else array[kept]
     return replace(
         tree,
         children_left=np.ascontiguousarray(below[:, 0]),
         children_right=np.ascontiguousarray(below[:, 1]),
         parent=np.array([number[parent[int(node)]] for node in kept], dtype=np.int32),
         depth=np.array([depth[int(node)] for node in kept], dtype=tree.depth.dtype),
-        **{name: None if array is None else array[kept] for name, array in own.items()},
+        **own,
     )
 
 

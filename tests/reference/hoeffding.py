@@ -39,6 +39,7 @@ class Tree:
     max_depth: float = math.inf
     max_inner: float = math.inf
     min_fraction: float = 0.01
+    least_growth: float = 0.0
     how: str = "plain"  # or "model", "adaptive"
     n_inner: int = 0
     splits: list = field(default_factory=list)
@@ -63,7 +64,7 @@ class Tree:
         return nodes
 
     def is_time(self, leaf, seen):
-        if leaf.seen is None or seen - leaf.last_attempt < self.grace:
+        if leaf.seen is None or seen < leaf.last_attempt + max(self.grace, self.least_growth * leaf.last_attempt):
             return False
         leaf.last_attempt = seen
         return leaf.depth < self.max_depth and self.n_inner < self.max_inner

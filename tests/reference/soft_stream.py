@@ -133,6 +133,7 @@ class SoftStream:
     count_period: float = 0.0
     merit_range: float = 0.0
     deeper: bool = False
+    small_error: float = 0.0
     seed: int = 7
     is_category: list | None = None
     n_in_batch: int = 0
@@ -195,12 +196,23 @@ class SoftStream:
     # Learning
 
     def learn(self, row, target, weight):
-        """In portions of weight 1 and what is left; the first ones of a weight above 64 are larger."""
+        """In portions of weight 1 and what is left; the first ones of a weight above 64 are larger.
+
+        What is left is the last portion once the error is small.
+        """
         self.n_rows += weight > 0
         while weight > 0:
             portion = min(weight, max(1.0, weight / 64))
+            if self.error(row, target) < self.small_error:
+                portion = weight
             self.learn_portion(row, target, portion)
             weight -= portion
+
+    def error(self, row, target):
+        """What the class lacks in probability, or the distance to the target in running standard deviations."""
+        if self.is_class:
+            return 1.0 - self.predict(row)[target]
+        return abs(self.raw(row)[0] - self.target_scaler.standardised(np.array([target]))[0])
 
     def learn_portion(self, row, target, weight):
         x, own = self.inputs(row), target
@@ -373,6 +385,7 @@ SETTINGS = {
     "gate_init": "gate_init", "alpha_rate": "alpha_learning_rate", "pull": "alpha_pull", "recheck": "recheck_period",
     "limit": "outlier_limit", "count_period": "count_period", "merit_range": "merit_range",
     "deeper": "deeper_for_classes",
+    "small_error": "small_error",
 }  # fmt: skip
 
 

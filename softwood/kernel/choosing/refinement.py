@@ -89,7 +89,7 @@ class RefinementChoice:
         self._parts = parts
         cells = None if kernels.is_crisp else kernels.cells(data.errors, data.matrix)
         self._rows = [[self._distinct(rows, cells) for rows in part] for part in parts]
-        held_out = np.unique(np.concatenate([test for _, test in parts])) if parts else []
+        held_out = np.unique(np.concatenate([test for _, test in parts] or [np.empty(0, dtype=np.int64)]))
         self._mass = float(data.weights[held_out].sum())
 
     def choose(self, most: int, within: float, *, halve: bool, wider: RefinementChoice | None = None) -> Refined:

@@ -28,7 +28,7 @@ cdef f64 judge(Rows rows, i64 i, i64 leaf, i64 guess, TreeNodes tree, ClassNodes
 @cython.locals(guess=i64, has_out=bint, i=i64, is_alarm=bint, label=i64, leaf=i64, node=i64, slot=i64)
 cdef Learned learn_classes(Rows rows, i64 start, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil
 
-cdef bint may_grow(i64 leaf, TreeNodes tree) noexcept nogil
+cdef bint is_time(i64 leaf, f64 seen, TreeNodes tree) noexcept nogil
 
 @cython.locals(i=i64, most_tests=i64, n_present=i64, slot=i64)
 cdef void try_class_split(i64 leaf, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil

@@ -298,10 +298,8 @@ def learn_classes(rows, start, tree, classes, statistics):
         if slot >= 0:
             observe_class(statistics, slot, rows.points, i, label, left_over, how != PLAIN)
             seen = weigh_classes(leaf, tree, classes)[0]
-            if seen - tree.numbers[leaf, LAST_ATTEMPT] >= tree.settings.grace_period:
-                tree.numbers[leaf, LAST_ATTEMPT] = seen
-                if may_grow(leaf, tree):
-                    try_class_split(leaf, tree, classes, statistics)
+            if is_time(leaf, seen, tree):
+                try_class_split(leaf, tree, classes, statistics)
         if has_out:
             is_alarm = note_class(rows.out, i, label, tree)
         else:
@@ -311,8 +309,12 @@ def learn_classes(rows, start, tree, classes, statistics):
     return learned(rows.points.shape[0], tree)
 
 
-def may_grow(leaf, tree):
-    """Whether the limits of depth and of inner nodes let a leaf be split."""
+def is_time(leaf, seen, tree):
+    """Whether a leaf of the weight `seen` may be split: enough has come since the last attempt, and limits allow it."""
+    last = tree.numbers[leaf, LAST_ATTEMPT]
+    if seen - last < max(tree.settings.grace_period, tree.settings.least_growth * last):
+        return False
+    tree.numbers[leaf, LAST_ATTEMPT] = seen
     return tree.nodes[leaf, DEPTH] < tree.settings.max_depth and tree.counters[N_INNER] < tree.settings.max_inner
 
 
@@ -500,8 +502,9 @@ def update_scale(scaler, j, x, weight, memory, limit):
     past, variance = scaler[SCALED_WEIGHT, j], scaler[VARIANCE, j]
     if limit > 0.0 and variance > 0.0:
         past = past_weight(scaler, j, x, weight, limit)
-        reach = limit * math.sqrt(variance)
-        d = min(max(d, -reach), reach)
+        if not abs(d) * scaler[INVERSE, j] < 0.5 * limit:
+            reach = limit * math.sqrt(variance)
+            d = min(max(d, -reach), reach)
     n = min(past + weight, max(memory, weight))
     part = weight / n
     scaler[SCALED_WEIGHT, j] = n
@@ -592,10 +595,8 @@ def learn_targets(rows, start, tree, reals, statistics):
         slot = tree.nodes[leaf, SLOT]
         if slot >= 0:
             observe_real(statistics, slot, rows.points, i, target, weight)
-            if tree.numbers[leaf, WEIGHT] - tree.numbers[leaf, LAST_ATTEMPT] >= tree.settings.grace_period:
-                tree.numbers[leaf, LAST_ATTEMPT] = tree.numbers[leaf, WEIGHT]
-                if may_grow(leaf, tree):
-                    try_target_split(leaf, tree, reals, statistics)
+            if is_time(leaf, tree.numbers[leaf, WEIGHT], tree):
+                try_target_split(leaf, tree, reals, statistics)
         if note_target(prediction, target, tree):
             return learned(i + 1, tree)
     return learned(rows.points.shape[0], tree)

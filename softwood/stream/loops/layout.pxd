@@ -51,6 +51,8 @@ cdef struct Settings:
     f64 unseen_values
     f64 many_ways
     f64 judges_copies
+    f64 small_error
+    f64 least_growth
 
 
 cdef class TreeNodes:

@@ -102,6 +102,11 @@ class Settings(NamedTuple):
         and whether splits of categories may have more than two sides
     judges_copies : of Hoeffding trees for classes: whether a leaf compares its two predictions for a row of weight w as
         for w rows; in forests weights are draws, and each row is judged once
+    small_error : of soft trees in forests: once the error of a row, the distance of the probability of its class from
+        1, or of the prediction from the target in standard deviations, is smaller, what is left of its weight is
+        learned at once; 0: it is learned in portions of 1
+    least_growth : of Hoeffding trees in forests: share by which a leaf must have become heavier since the last attempt
+        to split it, if that is more than the grace period
     others : of soft trees; an `outlier_limit` of 0 means no limit, a `merit_range` of 0 the logarithm of the number of
         classes
     """
@@ -138,6 +143,8 @@ class Settings(NamedTuple):
     unseen_values: float = 0.0
     many_ways: float = 0.0
     judges_copies: float = 0.0
+    small_error: float = 0.0
+    least_growth: float = 0.0
 
 
 class TreeNodes(NamedTuple):

@@ -1,7 +1,7 @@
 @cython.locals(j=i64)
 cdef void standardise(const f64[:, ::1] points, i64 i, const f64[:, ::1] scaler, bint has_bias, f64[::1] x) noexcept nogil
 
-@cython.locals(j=i64)
+@cython.locals(is_near=bint, j=i64)
 cdef void bounded(const f64[:, ::1] points, i64 i, const f64[:, ::1] scaler, f64 limit, f64[:, ::1] within) noexcept nogil
 
 @cython.locals(j=i64, n=i64)
@@ -30,6 +30,8 @@ cdef void adam_part(f64[:, :, ::1] parameters, f64[:, ::1] slopes, i64 node, i64
 
 @cython.locals(at=i64, is_batch=bint, node=i64)
 cdef void take_steps(i64 n, TreeNodes tree, SoftNodes soft, Path path) noexcept nogil
+
+cdef f64 miss(Rows rows, i64 i, SoftNodes soft, Path path) noexcept nogil
 
 @cython.locals(grows=bint, has_bias=bint, has_out=bint, i=i64, is_alarm=bint, is_begun=bint, is_class=bint, k=i64, label=i64, n=i64, n_outputs=i64)
 cdef Learned learn_soft(Rows rows, i64 start, TreeNodes tree, SoftNodes soft, Path path, Statistics statistics) noexcept nogil

@@ -65,7 +65,9 @@ def bounded(points, i, scaler, limit, within):
     """Fill `within` (1, n_features): the row, with values beyond the limit of `update_scale` moved to there."""
     for j in range(points.shape[1]):
         x = points[i, j]
-        if limit > 0.0 and scaler[VARIANCE, j] > 0.0 and not np.isnan(x):
+        # Most values are well within the limit, so that their deviations need no root; nan is not.
+        is_near = abs(x - scaler[CENTRE, j]) * scaler[INVERSE, j] < 0.5 * limit
+        if limit > 0.0 and scaler[VARIANCE, j] > 0.0 and not is_near and not np.isnan(x):
             reach = limit * math.sqrt(scaler[VARIANCE, j])
             x = min(max(x, scaler[CENTRE, j] - reach), scaler[CENTRE, j] + reach)
         within[0, j] = x
@@ -143,7 +145,7 @@ def softmax(out, row):
         highest = max(highest, out[row, k])
     total = 0.0
     for k in range(out.shape[1]):
-        out[row, k] = math.exp(out[row, k] - highest)
+        out[row, k] = math.exp(out[row, k] - highest) if out[row, k] != highest else 1.0
         total += out[row, k]
     for k in range(out.shape[1]):
         out[row, k] /= total
@@ -219,9 +221,9 @@ def count_label(label, weight, n, tree, soft, path):
             highest = max(highest, soft.values[0, node, k])
         total = 0.0
         for k in range(q):
-            total += math.exp(soft.values[0, node, k] - highest)
+            total += math.exp(soft.values[0, node, k] - highest) if soft.values[0, node, k] != highest else 1.0
         before = math.exp(soft.values[0, node, label] - highest) / total
-        less = math.log(1.0 - part) - highest - math.log(total)
+        less = math.log((1.0 - part) / total) - highest
         for k in range(q):
             soft.values[0, node, k] += less
             soft.value_slopes[node, k] = 0.0
@@ -274,11 +276,20 @@ def take_steps(n, tree, soft, path):
             soft.gates[0, node, ALPHA_AT] = min(max(soft.gates[0, node, ALPHA_AT], LEAST_ALPHA), 1.0)
 
 
+def miss(rows, i, soft, path):
+    """Error of the outputs in `path`: what the row's class lacks in probability, or the distance to the target."""
+    if rows.labels is not None:
+        return 1.0 - path.slope[0, rows.labels[i]]
+    target = (rows.targets[i] - soft.target_scaler[CENTRE, 0]) * soft.target_scaler[INVERSE, 0]
+    return abs(path.slope[0, 0] - target)
+
+
 def learn_soft(rows, start, tree, soft, path, statistics):
     """Learn rows one after the other, from row `start` on, while there is space and no alarm; returns a `Learned`.
 
     A row of weight 2 is learned twice: to Adam, a gradient twice as large would be something else. Of large weights
-    the first portions are larger than 1, so that no row takes long.
+    the first portions are larger than 1, so that no row takes long. In forests, what is left of the weight is learned
+    at once when the error is small.
     """
     n_outputs, limit, memory = soft.values.shape[2], tree.settings.outlier_limit, tree.settings.scaler_memory
     is_class, grows, has_out = rows.labels is not None, statistics is not None, rows.out.shape[0] > 0
@@ -311,6 +322,8 @@ def learn_soft(rows, start, tree, soft, path, statistics):
             tree.counters[N_ROWS] += not is_begun
             is_begun = True
             weight = min(left_over, max(1.0, left_over / MOST_PORTIONS))
+            if miss(rows, i, soft, path) < tree.settings.small_error:
+                weight = left_over
             left_over -= weight
             tree.numbers[0, ALL_WEIGHT] += weight
             # The derivative of cross-entropy behind a softmax, or of half of the squared error.

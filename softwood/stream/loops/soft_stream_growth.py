@@ -116,6 +116,8 @@ def grow(n, is_class, tree, soft, path, statistics):
     n_outputs = statistics.seen.shape[1]
     n_nodes = tree.counters[N_NODES]
     for at in range(n_nodes if is_batch else n):
+        if not is_batch and path.shares[at, SHARE] <= tree.settings.min_share:
+            continue  # it has seen nothing new
         node = at if is_batch else path.places[at, 0]
         slot = tree.nodes[node, SLOT]
         if slot < 0:

@@ -22,6 +22,7 @@ from softwood.stream.loops.layout import (
     GINI,
     INFO_GAIN,
     INVERSE,
+    LAST_ATTEMPT,
     LEFT,
     MEAN,
     MODEL,
@@ -78,6 +79,7 @@ def settings_of(reference):
     return Settings(
         grace_period=reference.grace, delta=reference.delta, tau=reference.tau, max_depth=reference.max_depth,
         min_branch_fraction=reference.min_fraction, leaf_prediction=HOW[reference.how],
+        least_growth=reference.least_growth,
     )  # fmt: skip
 
 
@@ -163,6 +165,22 @@ def test_class_trees_are_those_of_the_reference(seed, is_gini, how):
 
 
 @pytest.mark.tiny
+@pytest.mark.parametrize("kind", [slow.ClassTree, slow.RealTree])
+def test_leaves_that_must_grow_by_a_share_try_to_split_less_often(kind):
+    X, labels, targets, weights = stream(1)
+    found = []
+    for least_growth in (0.0, 0.4):
+        is_class = kind is slow.ClassTree
+        reference = kind(N_CLASSES if is_class else 1, IS_CATEGORY, grace=5, delta=1e-3, least_growth=least_growth)
+        tree = (class_tree if is_class else real_tree)(reference)
+        learn_both(tree, reference, X, labels if is_class else targets, weights)
+        assert_same_tree(tree, reference)
+        found.append([event.n_samples for event in tree.log])
+    assert found[1]
+    assert found[1] != found[0]
+
+
+@pytest.mark.tiny
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(("heaviest", "n"), [(2.0, 120), (100.0, 16)])
 def test_a_row_of_weight_w_is_judged_as_w_rows(seed, heaviest, n):
@@ -189,7 +207,7 @@ def test_a_row_of_weight_w_is_judged_as_w_rows(seed, heaviest, n):
 def test_one_leaf_judges_weights_as_repeated_rows(seed):
     X, labels, _, _ = stream(seed)
     weights = np.random.default_rng(seed).integers(0, 5, size=len(X))
-    settings = Settings(grace_period=1e9, leaf_prediction=ADAPTIVE, unseen_values=1.0, portion=1.0)
+    settings = Settings(grace_period=1e9, leaf_prediction=ADAPTIVE, unseen_values=1.0, judges_copies=1.0)
     scores = []
     for times in (np.ones_like(weights), weights):
         tree = HoeffdingClassTree(settings, Limits(), X.shape[1], N_CLASSES)
@@ -700,10 +718,13 @@ def test_targets_of_leaves_and_their_linear_models_are_those_of_the_reference(ho
 
 
 @pytest.mark.tiny
-def test_leaves_may_grow_within_the_limits_of_depth_and_inner_nodes():
-    tree = class_tree(slow.ClassTree(2, [False]))
+def test_leaves_may_grow_in_time_and_within_the_limits_of_depth_and_inner_nodes():
+    tree = class_tree(slow.ClassTree(2, [False], grace=10, least_growth=0.5))
     tree.change_settings(max_depth=3.0, max_inner=5.0)
     own = tree._groups()[0]
-    for depth, n_inner in product((2, 3), (4, 5)):
-        own.nodes[1, DEPTH], own.counters[N_INNER] = depth, n_inner
-        assert loop.may_grow(1, own) == (depth == 2 and n_inner == 4)
+    for depth, n_inner, seen in product((2, 3), (4, 5), (129.9, 130.0, 150.0)):
+        own.nodes[1, DEPTH], own.counters[N_INNER], own.numbers[1, LAST_ATTEMPT] = depth, n_inner, 100.0
+        assert loop.is_time(1, seen, own) == (depth == 2 and n_inner == 4 and seen == 150.0)
+        assert own.numbers[1, LAST_ATTEMPT] == (150.0 if seen == 150.0 else 100.0)
+    own.nodes[1, DEPTH], own.counters[N_INNER], own.numbers[1, LAST_ATTEMPT] = 2, 4, 0.0
+    assert [loop.is_time(1, seen, own) for seen in (9.0, 10.0, 19.0, 20.0)] == [False, True, False, True]

@@ -257,11 +257,15 @@ def test_standardise():
 def test_bounded_rows():
     scaler = np.zeros((layout.N_SCALER_ROWS, 3))
     scaler[layout.CENTRE], scaler[layout.VARIANCE] = [1.0, 2.0, 5.0], [4.0, 0.0, 1.0]
+    scaler[layout.INVERSE] = [0.5, 0.0, 1.0]
     points, within = np.array([[-1e9, 1e9, np.nan], [-1e9, 1e9, 7.0]]), np.empty((1, 3))
     loop.bounded(points, 0, scaler, 3.0, within)
     assert within[0].tolist() == pytest.approx([-5.0, 1e9, np.nan], nan_ok=True)  # no deviation, no bound
     loop.bounded(points, 1, scaler, 0.0, within)
     assert within[0].tolist() == [-1e9, 1e9, 7.0]
+    for x in (-4.9, -2.1, -1.9, 4.1, 6.9):  # on both sides of half of the limit, too
+        loop.bounded(np.array([[x, 0.0, 5.0]]), 0, scaler, 3.0, within)
+        assert within[0].tolist() == [x, 0.0, 5.0]
 
 
 @pytest.mark.tiny
@@ -319,6 +323,7 @@ WAYS = {
     "recheck": {"recheck": 40.0},
     "no growth": {"max_inner": 0},
     "outliers": {"limit": 4.0},
+    "small errors": {"small_error": 0.4, "alpha_rate": 0.02, "limit": 4.0, "count_period": 3.0},
     "many classes": {"count_period": 10.0, "merit_range": 1.0, "deeper": True, "max_depth": 1},
 }
 
@@ -465,6 +470,19 @@ def test_weight_2_is_the_row_twice_and_weight_0_is_none(is_class):
     # Only rows are counted otherwise.
     weighted.arrays["counters"][layout.N_ROWS], weighted.log = repeated.n_rows, repeated.log
     assert_same_arrays(weighted, repeated)
+
+
+@pytest.mark.tiny
+@kinds
+def test_with_a_small_error_the_rest_of_a_row_is_learned_at_once(is_class):
+    X, labels, targets, weights = stream(2, n=200)
+    y, weights = labels if is_class else targets, np.ceil(3.0 * weights)
+    reference = SoftStream(3, 2 if is_class else 1, is_class, small_error=0.3)
+    n_portions = []
+    reference.learn_portion = lambda *row: n_portions.append(1) or SoftStream.learn_portion(reference, *row)
+    tree = learn_both(reference, X, y, weights)
+    assert_same_tree(tree, reference)
+    assert len(X) < len(n_portions) < 0.9 * weights.sum()
 
 
 @pytest.mark.tiny
