@@ -28,6 +28,7 @@ from softwood.fitted import FittedModel
 from softwood.outputs import final_link
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
+from softwood.uncertainty.held_out import HeldOut
 from softwood.uncertainty.methods import CalibratedClassifier, CalibratedRegressor
 
 __all__ = [
@@ -73,6 +74,7 @@ class TreeEstimator(BaseEstimator):
     tree_: SoftTree
     columns_: Columns
     n_features_in_: int
+    _held_out_: HeldOut  # only if `fit` has predictions of rows by models that did not learn from them
 
     def _read_targets(self, y: Any, weights: np.ndarray) -> ClassTargets | RealTargets:
         raise NotImplementedError
@@ -334,6 +336,11 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
         Whether `predict` treats a category that was not seen in `fit` as a missing value or raises an error.
     verbose : int
         If 1, print progress about once per second. If 2 or more, print every step.
+
+    Attributes
+    ----------
+    calibration_ : Calibration
+        Errors on held-out rows, for intervals and sets. Only if `fit` has held rows out, or after `calibrate`.
     """
 
     categorical_features: Sequence[Any] | np.ndarray | Literal["from_dtype"] | None = "from_dtype"

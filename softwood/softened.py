@@ -161,8 +161,9 @@ class _Softened(TreeEstimator):
         weights = read_weights(sample_weight, len(matrix))
         if not weights.any():
             raise ValueError("sample_weight is zero for all rows; at least one must be above zero.")
-        for name in ("tree_", "forest_", "_loss_", "bandwidth_", "calibration_"):
+        for name in ("tree_", "forest_", "_loss_", "bandwidth_"):
             self.__dict__.pop(name, None)  # of an earlier fit with other parameters
+        self._drop_scores()
         self.columns_ = columns
         self._start()
         deviations = standard_deviations(matrix, weights)

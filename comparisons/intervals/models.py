@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from softwood import KernelBoostingRegressor, KernelForestRegressor
+from softwood import KernelBoostingRegressor, KernelForestRegressor, KernelTreeRegressor
 
 __all__ = ["COVERAGES", "LEVELS", "MODELS", "Fold", "run_model"]
 
@@ -74,9 +75,9 @@ def _parts(fold: Fold) -> tuple[slice, slice]:
     return slice(0, n), slice(n, None)
 
 
-def _softwood_forest(fold: Fold) -> Answer:
-    model = KernelForestRegressor(random_state=SEED).fit(fold.X, fold.y)
-    return _softwood(model, fold)
+def _fitted(model: Any) -> Callable[[Fold], Answer]:
+    """A model of softwood with the scores that its fit leaves."""
+    return lambda fold: _softwood(clone(model).fit(fold.X, fold.y), fold)
 
 
 def _softwood_quantiles(fold: Fold) -> Answer:
@@ -163,7 +164,9 @@ def _of_quantiles(quantiles: np.ndarray) -> Answer:
 
 
 MODELS: dict[str, Callable[[Fold], Answer]] = {
-    "softwood forest": _softwood_forest,
+    "softwood forest": _fitted(KernelForestRegressor(random_state=SEED)),
+    "softwood tree": _fitted(KernelTreeRegressor(random_state=SEED)),
+    "softwood boosting": _fitted(KernelBoostingRegressor(random_state=SEED)),
     "softwood quantile boosting": _softwood_quantiles,
     "MAPIE CV+": _mapie("CV+"),
     "MAPIE J+aB": _mapie("J+aB"),

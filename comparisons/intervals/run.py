@@ -78,14 +78,21 @@ def repeat(line: dict[str, Any]) -> dict[str, Any]:
 def sections(lines: list[dict[str, Any]]) -> dict[str, str]:
     """The tables of the page."""
     frame = pd.DataFrame(lines).drop(columns="version")
-    means = frame.groupby(["data_set", "model"]).mean(numeric_only=True)
+    all_folds = frame.groupby(["data_set", "model"]).mean(numeric_only=True)
+    means = _common_folds(frame).groupby(["data_set", "model"]).mean(numeric_only=True)
     score, crps = means["interval_score"].unstack("model"), means["crps"].unstack("model").dropna(axis=1, how="all")
     return {
-        "coverage": _coverages(means),
+        "coverage": _coverages(all_folds),
         "scores": _against(score),
         "crps": _ranks(crps),
         "tables": _tables(score, crps),
     }
+
+
+def _common_folds(frame: pd.DataFrame) -> pd.DataFrame:
+    """The lines of the folds that all models with results on a table have: scores are compared on the same rows."""
+    n_models = frame.groupby("data_set")["model"].transform("nunique")
+    return frame[frame.groupby(["data_set", "fold"])["model"].transform("nunique") == n_models]
 
 
 def _coverages(means: pd.DataFrame) -> str:

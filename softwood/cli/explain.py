@@ -36,6 +36,13 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--seed", type=int, default=0, help="seed of Shapley values that are sampled (default %(default)s)"
     )
+    parser.add_argument(
+        "--coverage",
+        type=float,
+        default=0.9,
+        metavar="P",
+        help="probability that the interval or the set of the row contains the truth (default %(default)s)",
+    )
     add_general(parser)
     parser.set_defaults(run=run)
 
@@ -50,7 +57,8 @@ def run(chosen: argparse.Namespace) -> int:
 
     if chosen.paths < 1:
         raise UsageError(f"--paths: must be at least 1, got {chosen.paths}.")
-    known = FittedModel.of(load_model(chosen.model), "explain")
+    model = load_model(chosen.model)
+    known = FittedModel.of(model, "explain")
     table = read_table(chosen.data)
     if not 0 <= chosen.row < len(table):
         raise UsageError(f"--row: {chosen.data} has rows 0 to {len(table) - 1}, got {chosen.row}.")
@@ -63,14 +71,14 @@ def run(chosen: argparse.Namespace) -> int:
         f"model = softwood.load({str(chosen.model)!r})",
         "model.predict(row), model.memberships(row)",
         f"shapley_values(model, row, random_state={chosen.seed})",
-        "certified_radius(model, row), softwood.explain(model, row)",
+        f"certified_radius(model, row), softwood.explain(model, row, coverage={chosen.coverage:g})",
     )
     outputs = known.predict(X)[0]
     classes = known.outputs.names if known.outputs.is_class else None
     # Classes are listed in this order everywhere, the predicted one first.
     order = sorted(range(len(outputs)), key=lambda k: -outputs[k]) if classes else list(range(len(outputs)))
     paths = _paths(known, X, chosen, order)
-    explained = explain(known, X, tree=chosen.tree or 0, random_state=chosen.seed)
+    explained = explain(model, X, tree=chosen.tree or 0, coverage=chosen.coverage, random_state=chosen.seed)
     shapley = explained.shapley
     if chosen.json:
         found = dict(zip(classes, outputs, strict=True)) if classes else outputs
@@ -78,6 +86,7 @@ def run(chosen: argparse.Namespace) -> int:
             {
                 "row": chosen.row,
                 "prediction": found,
+                **_plain_uncertainty(explained),
                 "paths": paths,
                 "certificate": _plain_certificate(explained),
                 "shapley_values": _plain_values(shapley),
@@ -89,6 +98,8 @@ def run(chosen: argparse.Namespace) -> int:
     else:
         best = order[0]
         print_text(f"row {chosen.row}: prediction {classes[best]}, probability {number(outputs[best])}")
+    for line in explained.uncertainty:
+        print_text(line)
     what = "tree" if known.n_trees - known.trend == 1 else f"tree {chosen.tree or 0} of {known.n_trees}"
     print_text(f"leaves of the {what} with the largest shares of the row")
     for path in paths:
@@ -100,6 +111,16 @@ def run(chosen: argparse.Namespace) -> int:
     _print_certificate(explained)
     _print_values(explained, shapley, order)
     return 0
+
+
+def _plain_uncertainty(explained: Explanation) -> dict[str, Any]:
+    """The interval or the set of classes, if there is one; ends of intervals are null if there are too few rows."""
+    if explained.class_set is not None:
+        return {"coverage": explained.coverage, "set": list(explained.class_set)}
+    if explained.interval is None:
+        return {}
+    ends = [[end if abs(end) < float("inf") else None for end in line] for line in explained.interval.tolist()]
+    return {"coverage": explained.coverage, "interval": ends[0] if len(ends) == 1 else ends}
 
 
 def _value_text(value: dict[str, float] | list[float]) -> str:

@@ -28,8 +28,8 @@ def add(commands: Any) -> None:
         "--coverage",
         type=float,
         metavar="P",
-        help="add intervals, or sets of classes, that contain the truth with this probability; the model must be "
-        "calibrated, as forests are",
+        help="add intervals, or sets of classes, that contain the truth with this probability; the model must "
+        "have errors on held-out rows, from its fit or from calibrate",
     )
     add_general(parser)
     parser.set_defaults(run=run)

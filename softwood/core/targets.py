@@ -77,6 +77,10 @@ class ClassTargets:
         """Predictions on the scale of `matrix`: probabilities as they are."""
         return prediction
 
+    def in_units(self, scaled: np.ndarray) -> np.ndarray:
+        """The same: probabilities have no unit."""
+        return scaled
+
 
 @dataclass(frozen=True)
 class RealTargets:
@@ -121,6 +125,10 @@ class RealTargets:
     def scaled_predictions(self, prediction: np.ndarray) -> np.ndarray:
         """Predictions in the user's units on the scale of `matrix`."""
         return (prediction - self.mean) / self.scale
+
+    def in_units(self, scaled: np.ndarray) -> np.ndarray:
+        """Numbers on the scale of `matrix` in the user's units."""
+        return self.mean + self.scale * scaled
 
 
 def read_labels(y: Any, name: str = "y") -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from softwood.explanations.rules import leaf_rules
 from softwood.explanations.shapley import shapley_values
 from softwood.fitted import FittedModel
 from softwood.trees.forest import SoftForest
+from softwood.uncertainty.levels import check_coverage
+from softwood.uncertainty.methods import CalibratedModel
 
 __all__ = ["explain"]
 
@@ -28,11 +31,13 @@ def explain(
     tree: int | None = None,
     n_leaves: int = 3,
     n_columns: int = 10,
+    coverage: float = 0.9,
     random_state: Any = 0,
 ) -> Explanation:
     """Explain the prediction for one row.
 
-    The result prints as text, and as a table in notebooks. It contains the prediction; the leaves that hold the
+    The result prints as text, and as a table in notebooks. It contains the prediction; its interval or set of classes
+    if the model has errors on held-out rows; the leaves that hold the
     largest shares of the row, with their rules in words; and for each column its Shapley value, the derivative of the
     prediction, and how far the input can be off before the class may change.
 
@@ -51,6 +56,8 @@ def explain(
         Number of leaves to show.
     n_columns : int, default=10
         Number of columns to show, those with the largest Shapley values.
+    coverage : float, default=0.9
+        Probability that the interval or the set contains the truth, in (0, 1).
     random_state : int, RandomState instance or None, default=0
         For Shapley values that are sampled, see `shapley_values`.
 
@@ -89,6 +96,7 @@ def explain(
     certificates = certified_radius(known, X)
     prediction = certificates.predictions[0]
     check_integer(_CALLER, "output", output, low=0, high=len(prediction) - 1, or_none=True)
+    interval, class_set = _uncertainty(model, X, check_coverage(coverage))
     is_class = len(prediction) > 1 and (known.nodes_have_probabilities or known.outputs.is_class)
     chosen = output if output is not None else int(prediction.argmax()) if is_class else 0
     number = _tree_to_show(known, X, chosen) if tree is None else tree
@@ -108,8 +116,24 @@ def explain(
         certificates=certificates,
         n_columns=n_columns,
         trend=_trend(known, X) if known.trend else None,
+        coverage=coverage,
+        interval=interval,
+        class_set=class_set,
         _named=known.outputs,
     )
+
+
+def _uncertainty(model: Any, X: Any, coverage: float) -> tuple[np.ndarray | None, tuple[str, ...] | None]:
+    """Interval (n_targets, 2), or set of classes, of the only row; None where the model has no scores."""
+    if not isinstance(model, CalibratedModel) or not model.has_scores:
+        return None, None
+    found: Any = model
+    with warnings.catch_warnings():  # of few rows: then the interval is infinite, and the set has all classes
+        warnings.simplefilter("ignore", UserWarning)
+        if hasattr(found, "predict_set"):
+            is_in = found.predict_set(X, coverage)[0]
+            return None, tuple(str(label) for label in found.classes_[is_in].tolist())
+        return np.asarray(found.predict_interval(X, coverage)).reshape(2, -1).T, None
 
 
 def _trend(known: FittedModel, X: Any) -> np.ndarray:

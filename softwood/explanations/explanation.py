@@ -82,6 +82,12 @@ class Explanation:
         Number of columns to show.
     trend : ndarray of shape (n_scores,) or None
         Start value and linear trend of the row, which are added to the leaves. None if the model has no trend.
+    coverage : float
+        Probability that the interval or the set contains the truth.
+    interval : ndarray of shape (n_targets, 2) or None
+        Lower and upper end for each target. None for classes, and if the model has no errors on held-out rows.
+    class_set : tuple of str or None
+        Classes in the set of the row. None for targets, and if the model has no errors on held-out rows.
     """
 
     kind: str
@@ -99,6 +105,9 @@ class Explanation:
     certificates: Certificates
     n_columns: int
     trend: np.ndarray | None
+    coverage: float
+    interval: np.ndarray | None
+    class_set: tuple[str, ...] | None
     _named: Outputs
 
     @property
@@ -132,7 +141,7 @@ class Explanation:
         return self._named.of_output(scores, self.output if output is None else output)
 
     def __str__(self) -> str:
-        lines = [self._headline(), "", self._leaves_title()]
+        lines = [self._headline(), *self.uncertainty, "", self._leaves_title()]
         wide = max(len(leaf.text) for leaf in self.leaves)
         for leaf in self.leaves:
             start = f"{_percent(leaf.share):>6}  {leaf.text:<{wide}}   "
@@ -169,9 +178,10 @@ class Explanation:
             cells[2] = f"<td {cell}>{_bar(part, largest)}{escape(line[2])}</td>"
             body += f"<tr>{''.join(cells)}</tr>"
         notes = "<br>".join(escape(note) for note in self._notes())
+        sure = "".join(f"<br>{escape(line)}" for line in self.uncertainty)
         style = "color:inherit;font-size:inherit;background:transparent;border-collapse:collapse;margin:4px 0 10px 0"
         return (
-            f'<div style="color:inherit"><p style="margin:0 0 6px 0"><b>{escape(self._headline())}</b></p>'
+            f'<div style="color:inherit"><p style="margin:0 0 6px 0"><b>{escape(self._headline())}</b>{sure}</p>'
             f'<div>{escape(self._leaves_title())}</div><table style="{style}">{leaves}</table>'
             f'<table style="{style}"><tr>{head}</tr>{body}</table>'
             f'<div style="opacity:.75">{escape(rest)}{"<br>" if rest else ""}{notes}</div></div>'
@@ -191,6 +201,22 @@ class Explanation:
         best = int(order[0])
         text = f"{self.kind} predicts {self.outputs[best]} with probability {self.prediction[best]:.2f}"
         return f"{text}; {', '.join(others)}" if others else text
+
+    @property
+    def uncertainty(self) -> list[str]:
+        """The interval of each target, or the set of classes, in words; empty if the model has no such errors."""
+        chance = f"with probability {self.coverage:g}"
+        if self.class_set is not None:
+            return [f"{chance} the class is {' or '.join(self.class_set) or 'none of them'}"]
+        if self.interval is None:
+            return []
+        names = self.outputs if len(self.outputs) == len(self.interval) > 1 else ["the target"] * len(self.interval)
+        return [
+            f"{chance} {name} is between {number_text(low)} and {number_text(high)}"
+            if np.isfinite([low, high]).all()
+            else f"there are too few held-out rows for an interval with probability {self.coverage:g}"
+            for name, (low, high) in zip(names, self.interval, strict=True)
+        ]
 
     def _leaves_title(self) -> str:
         of = f" in tree {self.tree} of {self.n_trees}" if self.n_trees > 1 else ""

@@ -29,6 +29,7 @@ from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 from softwood.uncertainty.calibration import Calibration
 from softwood.uncertainty.leaves import LeafTargets
+from softwood.uncertainty.methods import CalibratedModel
 from softwood.uncertainty.spread import Spread
 
 __all__ = ["build_estimator", "check_labels", "checked_parameters", "estimator_state"]
@@ -80,13 +81,15 @@ _REPORTED: dict[str, Any] = {
 }
 ATTRIBUTES = _NEEDED | _REPORTED
 # Attributes that have another name in files, which never changes.
-_NAMES_IN_FILES = {"_prediction_kernels_": "_reading_"}
+_NAMES_IN_FILES = {"_prediction_kernels_": "_reading_", "_scores_": "calibration_"}
 _NAMES = {in_files: name for name, in_files in _NAMES_IN_FILES.items()}
 
 
 def estimator_state(model: Any) -> dict[str, Any]:
     """State of an estimator: parameters, and fitted attributes if there are any."""
     parameters = model.get_params(deep=False)
+    if isinstance(model, CalibratedModel):
+        model.settle_scores()
     fitted = {_NAMES_IN_FILES.get(k, k): value for k, value in vars(model).items() if k not in parameters}
     for name in fitted:
         if name not in ATTRIBUTES:

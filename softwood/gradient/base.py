@@ -24,6 +24,7 @@ from softwood.gradient.data import (
     with_all_classes,
     with_mean_1,
 )
+from softwood.uncertainty.held_out import HeldOut
 
 __all__ = ["GradientModel", "Training", "ValidatedTree"]
 
@@ -42,6 +43,7 @@ class Training:
         in the first
     n_rows : number of the rows of `everything`, where a weight of 2 counts as two; see `as_counts`
     is_given : whether the user gave the validation rows; if not, they are a part of the training rows
+    class_factors : (n_classes,) weights of the classes; None if there are none
     seed : seed of all random numbers of the training
     """
 
@@ -54,6 +56,7 @@ class Training:
     validation_mass: float
     n_rows: float
     is_given: bool
+    class_factors: np.ndarray | None
     seed: int
 
     @property
@@ -112,7 +115,7 @@ class GradientModel(BatchEstimator):
         earlier: dict[str, Any],
     ) -> Training:
         """Training and validation rows: those given, or a part of the training rows."""
-        matrix, targets, weights = self._read_merged(X, y, sample_weight, earlier)
+        matrix, targets, weights, class_factors = self._read_merged(X, y, sample_weight, earlier)
         n_rows = float(as_counts(weights).sum())
         given = self._read_validation_rows(X_val, y_val, sample_weight_val)
         outputs = outputs_of(targets)
@@ -142,13 +145,16 @@ class GradientModel(BatchEstimator):
             validation_mass=validation_mass,
             n_rows=n_rows,
             is_given=given is not None,
+            class_factors=class_factors,
             seed=seed,
         )
 
     def _read_merged(
         self, X: Any, y: Any, sample_weight: Any, earlier: dict[str, Any] | None = None
-    ) -> tuple[np.ndarray, ClassTargets | RealTargets, np.ndarray]:
-        """Encoded matrix, targets and weights, equal rows as one; `earlier` as in `_read_training_data`.
+    ) -> tuple[np.ndarray, ClassTargets | RealTargets, np.ndarray, np.ndarray | None]:
+        """Encoded matrix, targets, weights and those of the classes, equal rows as one.
+
+        `earlier` as in `_read_training_data`. The weights of the classes are factors of those of the rows, or None.
 
         All sums over rows are computed after merging, so that a weight and repeated rows give the same rounding.
         """
@@ -157,11 +163,40 @@ class GradientModel(BatchEstimator):
         rows, weights = merge_rows(matrix, targets.matrix() if reals is None else reals, weights)
         matrix = matrix[rows]
         targets = targets.take(rows) if reals is None else read_reals(reals[rows], weights)
-        weights = weights * self._class_weights(targets, weights)
+        factors, by_class = self._class_weights(targets, weights), None
+        weights = weights * factors
         counts = np.flatnonzero(weights > 0)
         if len(counts) == 0:
             raise ValueError("class_weight is zero for all classes of y.")
-        return matrix[counts], targets.take(counts), weights[counts]
+        if isinstance(factors, np.ndarray) and isinstance(targets, ClassTargets):
+            by_class = np.zeros(len(targets.classes))
+            by_class[targets.labels] = factors
+        return matrix[counts], targets.take(counts), weights[counts], by_class
+
+    def _keep_held_out(
+        self,
+        rows: LearningSet,
+        predictions: np.ndarray,
+        n_rows: float,
+        targets: ClassTargets | RealTargets,
+        class_factors: np.ndarray | None,
+    ) -> None:
+        """Keep predictions of rows by models that did not learn from them, for intervals and sets.
+
+        Parameters
+        ----------
+        rows : standardised, with a target for each class
+        predictions : in the user's units
+        n_rows : how many rows they stand for, with the weights of their classes
+        """
+        weights = rows.weights * (n_rows / rows.weights.sum())
+        if class_factors is not None:
+            factors = class_factors[rows.targets.argmax(axis=1)]
+            weights = np.divide(weights, factors, out=np.zeros_like(weights), where=factors > 0)
+        truth = targets.in_units(rows.targets)
+        found = HeldOut.of(self._scaling_.restore(rows.points), predictions, truth, weights)
+        if found is not None:
+            self._held_out_ = found
 
     def _with_outputs(
         self,
@@ -266,6 +301,12 @@ class ValidatedTree(GradientModel):
             )  # fmt: skip
             fit.worker._train(fit, data, rules)
         return self
+
+    def _keep_validation(self, data: Training, predictions: np.ndarray) -> None:
+        """Keep predictions of the validation rows by a tree that was not trained on them, for intervals and sets."""
+        if data.validation_mass:  # 0 if there is a single row, which is in both parts
+            n_rows = data.validation_mass * data.n_rows / data.total_mass
+            self._keep_held_out(data.parts()[1], predictions, n_rows, data.targets, data.class_factors)
 
     def _continued(self, earlier: dict[str, Any], rules: Self) -> dict[str, Any]:
         """Results of the previous fit if this fit continues it (warm start); empty otherwise."""

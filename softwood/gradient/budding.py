@@ -13,7 +13,7 @@ from softwood.core.parameters import check_count, check_number, parameter
 from softwood.core.steps import Best
 from softwood.gradient.base import Training, ValidatedTree
 from softwood.gradient.data import LearningSet
-from softwood.gradient.finishing import finish
+from softwood.gradient.finishing import finish, predict_validation
 from softwood.gradient.growing import GrownTree, lone_root
 from softwood.gradient.loops.budding import BuddingAdam, BuddingGradient, BuddingNodes, BuddingScratch
 from softwood.gradient.starting import random_start
@@ -189,6 +189,8 @@ class _BuddingTree(ValidatedTree):
                     step.end(results, **measure(number))
                     if best.is_stalled:
                         break
+            if not stages.is_stopped:
+                self._keep_validation(data, predict_validation(best.state.tree, data))
             if data.has_parts and not stages.is_stopped:
                 buds = _Buds(data.all_rows(), data.link, rules, data.seed)
                 n_passes = best.state.n_passes

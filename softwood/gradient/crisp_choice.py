@@ -14,7 +14,7 @@ from softwood.core.steps import Steps
 from softwood.core.threads import Threads
 from softwood.gradient.crisp_training import CrispTraining, NodeCounts, Pace, Recipe
 from softwood.gradient.data import HEAVY, LearningSet
-from softwood.gradient.one_stage_training import CheckedRules
+from softwood.gradient.one_stage_training import CheckedRules, StagedTree
 
 __all__ = ["Candidate", "CrispWork"]
 
@@ -107,11 +107,13 @@ class Verdict:
     ----------
     losses : (n_costs,) mean loss of the rows held out;  n_splits : (n_costs,)
     mass : weight of these rows
+    training : on the other rows
     """
 
     losses: np.ndarray
     n_splits: np.ndarray
     mass: float
+    training: CrispTraining | None = None
 
 
 @dataclass(frozen=True)
@@ -168,6 +170,8 @@ class CrispWork:
     ) -> None:
         self._rows, self._is_class, self._rules, self._seed = rows, is_class, rules, seed
         self._unit, self._fraction = n_rows / len(rows), fraction
+        # Held-out rows, and the trees of the chosen candidate that were trained without them, with their prior.
+        self._judged: list[tuple[LearningSet, StagedTree, float]] = []
         self.pace = _pace(rules, len(rows), is_class)
         self.recipes = _recipes(rules, is_class, len(rows), n_rows)
         self.costs = costs_for(is_class) if rules.split_cost is None else np.array([rules.split_cost * n_rows])
@@ -219,7 +223,25 @@ class CrispWork:
         if not tried:
             middle = float(self.costs[min(4, len(self.costs) - 1)])
             tried = [Candidate(self.recipes[0], middle, np.nan, np.nan)]
-        return tried, min(tried, key=lambda one: one.loss)
+        chosen = min(tried, key=lambda one: one.loss)
+        self._judged = [
+            (validation, verdict.training.tree(chosen.cost), verdict.training.prior)
+            for verdict, (_, validation) in zip(
+                verdicts[self.recipes.index(chosen.recipe)][:N_FOLDS], pairs, strict=False
+            )  # those of the first time, if folds are repeated
+            if verdict.training is not None
+        ]
+        return tried, chosen
+
+    def held_out(self) -> tuple[LearningSet, np.ndarray] | None:
+        """The rows held out in the choice, and their outputs by the trees of the chosen candidate."""
+        if not self._judged:
+            return None
+        rows = (
+            np.concatenate([getattr(own, name) for own, _, _ in self._judged])
+            for name in ("points", "targets", "weights")
+        )
+        return LearningSet(*rows), np.concatenate([tree.read(own, prior)[1] for own, tree, prior in self._judged])
 
     def _validate(self, pair: tuple[LearningSet, LearningSet], recipe: Recipe, *numbers: Any) -> Verdict:
         """Train on one part, and measure the loss on the other part for each cost."""
@@ -246,7 +268,8 @@ class CrispWork:
             measured = measured + ERROR_WEIGHT * held_out.errors_with(counts.values)
         mass = float(validation.weights.sum())
         found = [add_leaves(measured, counts.pruned(cost)) for cost in self.costs]
-        return Verdict(np.array([loss for _, loss in found]) / mass, np.array([n for n, _ in found]), mass)
+        losses, n_splits = np.array([loss for _, loss in found]) / mass, np.array([n for n, _ in found])
+        return Verdict(losses, n_splits, mass, training)
 
 
 def _pace(rules: CheckedRules, n: int, is_class: bool) -> Pace:

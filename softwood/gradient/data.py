@@ -111,6 +111,10 @@ class Scaling:
             points = matrix / self.scale - self.center / self.scale
         return np.nan_to_num(points, nan=0.0, copy=False)
 
+    def restore(self, points: np.ndarray) -> np.ndarray:
+        """Columns in their own units, from standardised ones; columns that are not used have their means."""
+        return self.center + points * self.spread
+
     def fill(self, matrix: np.ndarray) -> np.ndarray:
         """Replace missing values by the mean."""
         missing = np.isnan(matrix)

@@ -117,6 +117,8 @@ class LinearDiscriminantTreeClassifier(ClassifierBase, ValidatedTree):
             _grow(root, train, validation, rules, steps, lambda: results(copy.deepcopy(root)))
         finally:
             self.__dict__.update(results(root))
+        if not steps.is_stopped:
+            self._keep_validation(data, self.tree_.predict(data.scaling.restore(validation.points)))
 
 
 def _grow(

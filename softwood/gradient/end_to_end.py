@@ -166,6 +166,8 @@ class _EndToEndTree(ValidatedTree):
                     step.end(results, **record)
                     if best.is_stalled:
                         break
+            if kept is not None and not stages.is_stopped:
+                self._keep_validation(data, data.targets.in_units(kept.read(validation, rules.prior)[1]))
         finally:
             if kept is not None:
                 self.__dict__.update(results())

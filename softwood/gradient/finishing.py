@@ -15,7 +15,7 @@ from softwood.gradient.refining import scratch_of
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["finish", "to_soft_tree"]
+__all__ = ["finish", "predict_validation", "to_soft_tree"]
 
 
 def finish(tree: GrownTree, data: Training) -> SoftTree:
@@ -29,6 +29,11 @@ def finish(tree: GrownTree, data: Training) -> SoftTree:
     mass_unit = data.mass / data.train.weights.sum()
     link = "identity" if data.link == IDENTITY else "softmax"
     return to_soft_tree(nodes, mass, mass_unit, impurity, Gate.SIGMOID, data.scaling, data.targets, link)
+
+
+def predict_validation(tree: GrownTree, data: Training) -> np.ndarray:
+    """Predictions of the validation rows in the user's units, (n, n_outputs)."""
+    return finish(tree, data).predict(data.scaling.restore(data.validation.points))
 
 
 def to_soft_tree(

@@ -159,6 +159,16 @@ class _OneStageTree(StageRules, ValidatedTree):
                         break
         finally:
             self.__dict__.update(results())
+        if stages.is_stopped:
+            return
+        held_out = work.held_out()
+        if data.is_given:
+            validation = data.parts()[1]
+            self._keep_validation(data, self.tree_.predict(data.scaling.restore(validation.points)))
+        elif held_out is not None:
+            own, outputs = held_out
+            n_rows = data.n_rows * min(1.0, float(own.weights.sum() / rows.weights.sum()))
+            self._keep_held_out(own, data.targets.in_units(outputs), n_rows, data.targets, data.class_factors)
 
     def _train_sampled(self, fit: Fit, data: Training, rules: CheckedRules, earlier: dict[str, Any]) -> None:
         is_class, everything = data.is_class, data.everything()
@@ -197,6 +207,12 @@ class _OneStageTree(StageRules, ValidatedTree):
             end(finished)
         finally:
             self.__dict__.update(results(tree, finished))
+        if not steps.is_stopped and (rules.architecture != "joint" or data.is_given):
+            pruned, (own, validation) = tree.copy(), data.parts()
+            if rules.architecture != "joint":
+                prune(pruned, validation, is_class, rules.prior)
+            pruned.add_up(own)
+            self._keep_validation(data, data.targets.in_units(pruned.read(validation, rules.prior)[1]))
 
     @property
     def n_iter_(self) -> int:

@@ -98,7 +98,7 @@ class _OneStageForest(GradientModel):
         n_trees = check_count(self, "n_estimators", self.n_estimators)
         check_n_jobs(self, self.n_jobs)
         rules = self._rules()
-        matrix, targets, weights = self._read_merged(X, y, sample_weight)
+        matrix, targets, weights, class_factors = self._read_merged(X, y, sample_weight)
         weights = as_counts(weights)  # as many rows as they add up to are drawn for each tree
         seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         scaling = Scaling.of(matrix, weights)
@@ -112,6 +112,7 @@ class _OneStageForest(GradientModel):
             choice = CrispWork(scaled, isinstance(targets, ClassTargets), float(weights.sum()), rules, HELD_OUT, seed)
             recipe = choice.choose(None, stages, self.n_jobs)[1].recipe
         trees: list[SoftTree] = []
+        sums, counts = np.zeros(rows.targets.shape), np.zeros((len(rows), 1))  # of the trees that have not seen a row
 
         def results() -> dict[str, Any]:
             return {"history_": list(stages.history), "forest_": SoftForest.mean(trees)}
@@ -128,8 +129,11 @@ class _OneStageForest(GradientModel):
         try:
             with stages.stage("fit", "tree", n_trees) as steps:
                 for step in steps:
-                    tree, record = next(found)
+                    tree, left_out, record = next(found)
                     trees.append(tree)
+                    if len(left_out):
+                        sums[left_out] += tree.predict(scaling.fill(matrix[left_out]))
+                        counts[left_out] += 1
                     step.end(results, **record)
             # A callback may stop the training early. The workers then finish the trees that they have begun:
             # joblib can end its processes by force, but sometimes fails while doing so.
@@ -142,6 +146,8 @@ class _OneStageForest(GradientModel):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # joblib warns of trees that nobody waits for any more
                 found.close()
+        with np.errstate(invalid="ignore"):
+            self._keep_held_out(rows, sums / counts, float(weights.sum()), targets, class_factors)
 
     def _in_parallel(self, work: Iterable[Any]) -> Generator[Any, None, None]:
         """Results in their order, each as soon as it is there: an interrupt keeps these."""
@@ -181,6 +187,7 @@ class _OneStageForest(GradientModel):
         for tree in forest:
             estimator = self._tree_class(**parameters)
             vars(estimator).update(learned, tree_=tree)
+            estimator._drop_scores()  # those of the forest
             estimators.append(estimator)
         return estimators
 
@@ -193,8 +200,8 @@ def _train_one(
     recipe: Recipe | None,
     seed: int,
     number: int,
-) -> tuple[SoftTree, dict[str, Any]]:
-    """A tree of the forest, and its record in the history.
+) -> tuple[SoftTree, np.ndarray, dict[str, Any]]:
+    """A tree of the forest, the rows that it has not seen, and its record in the history.
 
     As many rows are drawn as there are, by weight; those that are never drawn validate.
 
@@ -227,7 +234,7 @@ def _train_one(
             prune(tree, validation, is_class, prior)
     losses = [tree.mean_loss(part, is_class, prior) for part in (train, validation)]
     finished = finish_staged(tree, train, float(counts.sum()), scaling, targets, prior)
-    return finished, {"train_loss": losses[0], "validation_loss": losses[1], "n_leaves": finished.n_leaves}
+    return finished, left_out, {"train_loss": losses[0], "validation_loss": losses[1], "n_leaves": finished.n_leaves}
 
 
 @estimator

@@ -11,7 +11,7 @@ from softwood.base import ClassifierBase, Fit, RegressorBase
 from softwood.core.estimators import estimator
 from softwood.core.parameters import check_number, parameter
 from softwood.gradient.base import Training, ValidatedTree
-from softwood.gradient.finishing import finish
+from softwood.gradient.finishing import finish, predict_validation
 from softwood.gradient.growing import GrownTree, SoftRules, grow_soft_tree, lone_root
 from softwood.gradient.loops.soft_split import IDENTITY
 from softwood.gradient.refining import refine, refit_values
@@ -64,11 +64,14 @@ class _SoftTree(SoftRules, ValidatedTree):
         try:
             with stages.stage("grow", "trial") as steps:
                 grow_soft_tree(*arguments, tree=tree, steps=steps, snapshot=lambda: results(tree))
-            if rules.refine and not stages.is_stopped:
+            refines = rules.refine and not stages.is_stopped
+            if refines:
                 with stages.stage("refine", "pass", rules.refine_max_iter) as steps:
                     refine(tree, *arguments, steps=steps, snapshot=refined)
-                if refits:
-                    refit_values(tree, data.everything())
+            if not stages.is_stopped:
+                self._keep_validation(data, predict_validation(tree, data))
+            if refines and refits:
+                refit_values(tree, data.everything())
         finally:
             self.__dict__.update(results(tree))
 
@@ -95,6 +98,7 @@ class _SoftTree(SoftRules, ValidatedTree):
             raise ValueError("X and y must be given together.")
         crisp = copy.copy(self)
         crisp.tree_ = self.tree_.crisp()
+        crisp._drop_scores()  # those of the soft tree
         if X is not None:
             scores = [float(model.score(X, y, sample_weight)) for model in (self, crisp)]
             crisp.hardening_ = Bunch(soft=scores[0], crisp=scores[1], loss=scores[0] - scores[1])

@@ -14,7 +14,7 @@ from joblib import effective_n_jobs
 from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.base import Fit
+from softwood.base import Fit, as_counts
 from softwood.core.compatibility import with_callbacks
 from softwood.core.estimators import estimator
 from softwood.core.losses import Loss, unit_of
@@ -37,6 +37,7 @@ from softwood.kernel.rounds.leaves import too_fast
 from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, TreePrediction
 from softwood.kernel.rows import BoostingRows, BoostingRowsInMemory
 from softwood.trees.forest import SoftForest
+from softwood.uncertainty.held_out import HeldOut
 
 __all__ = ["KernelBoosting"]
 
@@ -117,7 +118,7 @@ class KernelBoosting(BoostingParameters):
             self._loss_ = rows.loss
             stages = fit.stages()
             rules = self._rules_for(rules, rows, is_given=validation[0] is not None)
-            rules, widths = self._search(rules, rows, stages)
+            rules, widths, held_out = self._search(rules, rows, stages)
             self.bandwidths_ = np.where(self.columns_.is_category, 0.0, widths)
             self._prediction_kernels_ = self._kernels_of(rules, widths, rows)
             result = Boosted(rows.start, n_models=rules.n_models)
@@ -133,6 +134,22 @@ class KernelBoosting(BoostingParameters):
                     self.__dict__.update(results())
                 raise
             self.__dict__.update(results())
+            if isinstance(rows, BoostingRowsInMemory) and rows.validation is not None:
+                held_out = self._predict_validation(rows, rows.validation)
+            if held_out is not None and not stages.is_stopped:
+                self._held_out_ = held_out
+
+    def _predict_validation(self, rows: BoostingRowsInMemory, validation: BoostingData) -> HeldOut | None:
+        """The validation rows with the predictions of the finished model, which has learned nothing else from them."""
+        assert rows.validation_matrix is not None
+        matrix, kernels = rows.validation_matrix, self._prediction_kernels_
+        cells = None if kernels.is_crisp else kernels.cells(validation.errors, matrix)
+        scaled = replace(rows, unit=1.0)  # the finished model is in the user's units
+        found = replace(validation, y=validation.y if rows.unit == 1.0 else validation.y * rows.unit)
+        return scaled.with_predictions(
+            matrix, self._finished.predict(matrix, widths=cells, n_jobs=self.n_jobs),
+            replace(found, weights=as_counts(found.weights)),
+        )  # fmt: skip
 
     # Rows
 
@@ -153,7 +170,12 @@ class KernelBoosting(BoostingParameters):
                 yield self._rows_in_parts(source, measurement_error)
             return
         matrix, targets, counts, numbers = self._read_training_data(X, y, sample_weight)
-        weights = counts * self._checked_factors(self._class_weights(targets, counts), counts)
+        factors = self._checked_factors(self._class_weights(targets, counts), counts)
+        weights = counts * factors
+        class_factors = None
+        if isinstance(targets, ClassTargets) and targets.labels is not None and isinstance(factors, np.ndarray):
+            class_factors = np.zeros(len(targets.classes))
+            class_factors[targets.labels] = factors
         loss, learned = self._loss_and_targets(targets, y, numbers)
         loss.check_targets(learned)
         validation = self._read_validation(*given, targets)
@@ -175,6 +197,7 @@ class KernelBoosting(BoostingParameters):
                 kept = np.flatnonzero(~is_held_out)
                 train, validation = train.take(~is_held_out), train.take(is_held_out)
                 targets, numbers = targets.take(kept), numbers[kept]
+        validation_matrix = None if validation is None else validation.matrix
         categories = ManyCategories.of(
             train.matrix, targets.matrix(), train.weights, train.group, self.columns_.n_categories, seed
         )
@@ -183,7 +206,9 @@ class KernelBoosting(BoostingParameters):
             if validation is not None:
                 validation = replace(validation, matrix=categories.statistics.encode(validation.matrix))
         data = self._prepare(train.matrix, targets, train.weights, numbers, n_rows, measurement_error, "squared_error")
-        yield BoostingRowsInMemory(data, seed, train, validation, loss, unit, self.n_jobs, categories)
+        yield BoostingRowsInMemory(
+            data, seed, train, validation, loss, unit, self.n_jobs, categories, validation_matrix, class_factors
+        )
 
     def _rows_in_parts(self, source: Source, measurement_error: Any = None) -> BoostingRows:
         seed = self._new_seed()
@@ -294,11 +319,13 @@ class KernelBoosting(BoostingParameters):
             prediction=TreePrediction.of(kernels, rows.data.errors, self.prediction_bandwidth),
         )
 
-    def _search(self, rules: BoostingRules, rows: BoostingRows, stages: Steps) -> tuple[BoostingRules, np.ndarray]:
-        """The rules and half-widths with everything that is "auto" chosen."""
+    def _search(
+        self, rules: BoostingRules, rows: BoostingRows, stages: Steps
+    ) -> tuple[BoostingRules, np.ndarray, HeldOut | None]:
+        """The rules and half-widths with everything that is "auto" chosen, and the rows that rounds were counted on."""
         widths = self._given_widths(rows.data)
         choices = self._choices(rules, rows, widths is None)
-        setting = choices.first
+        setting, held_out = choices.first, None
         with Threads(effective_n_jobs(self.n_jobs)) as threads:
             plan = PLANS[self.quality]
             search = Search(rows, rules, widths, threads, self.max_bins, plan.n_folds, plan.n_parts)
@@ -310,6 +337,10 @@ class KernelBoosting(BoostingParameters):
                     step = steps.begin()
                     rules = replace(rules, n_rounds=search.count_rounds(setting))
                     step.end(n_rounds=rules.n_rounds)
+            elif not rows.has_validation:
+                search.follow(rules.n_rounds)
+            if isinstance(rows, BoostingRowsInMemory):
+                held_out = HeldOut.together([rows.with_predictions(*part) for part in search.held_out()])
         if search.trials:
             self.search_ = [trial.as_dict() for trial in search.trials]
         if setting.scale is not None:
@@ -321,7 +352,7 @@ class KernelBoosting(BoostingParameters):
         assert widths is not None
         rules = setting.of(rules)
         draws = rules.one_tree or rules.subsample < 1.0 or setting.n_features < rows.data.matrix.shape[1]
-        return rules if draws else replace(rules, n_models=1), widths
+        return rules if draws else replace(rules, n_models=1), widths, held_out
 
     def _choices(self, rules: BoostingRules, rows: BoostingRows, has_scales: bool) -> Choices:
         """What is compared: the values of the parameters that are "auto", if the rounds are, too."""

@@ -18,13 +18,14 @@ from softwood.core.parameters import check_flag, check_integer, is_real, paramet
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets
 from softwood.kernel.base import SearchedKernelModel
-from softwood.kernel.choosing.forest_bandwidth import ForestChoice
+from softwood.kernel.choosing.forest_bandwidth import ChosenScale, ForestChoice
 from softwood.kernel.data.category_statistics import SETS_UP_TO, as_sets
 from softwood.kernel.growing.bagging import Draws, assemble, draws_of, out_of_bag
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import Limits
 from softwood.kernel.rows import TreeRows
 from softwood.trees.forest import SoftForest
+from softwood.uncertainty.held_out import HeldOut
 
 __all__ = ["KernelForest"]
 
@@ -86,9 +87,6 @@ class KernelForest(SearchedKernelModel):
         The chosen bandwidth in standard deviations. Only if `bandwidth` is "auto", "oob" or "cv".
     oob_score_ : float
         Score of the out-of-bag predictions. Only if `oob_score` is set.
-    calibration_ : Calibration
-        Errors on held-out rows, for intervals and sets. Only if there are rows out of the bag (``bootstrap=True``,
-        ``growth="node"``, and no trees of an earlier fit), or after `calibrate`.
     """
 
     n_estimators: int = field(default=100, kw_only=False)
@@ -122,12 +120,30 @@ class KernelForest(SearchedKernelModel):
             if self._wants_oob and rows.categories is not None:  # sets of the finished trees know the row's own target
                 expected = f"False with columns of more than {SETS_UP_TO} categories"
                 raise parameter_error(self, "oob_score", expected, self.oob_score)
-            draws = self._grow_forest(fit, rows, limits, before)
-            if self.bootstrap and not rows.is_sampled and (self._wants_oob or not before):
+            draws, held_out = self._grow_forest(fit, rows, limits, before)
+            if rows.is_sampled or rows.categories is not None:  # the latter know their own targets
+                return
+            if self.bootstrap and (self._wants_oob or not before):
                 self._set_oob(rows, draws, y, is_new=not before)
+            elif held_out is not None:
+                which, scaled = held_out
+                self._keep_held_out(rows, which, rows.data.targets.in_units(scaled), draws)
 
-    def _grow_forest(self, fit: Fit, rows: TreeRows, limits: Limits, before: dict[str, Any]) -> Draws:
-        """Choose the bandwidth and grow the trees; returns how their rows were drawn."""
+    def _keep_held_out(self, rows: TreeRows, which: np.ndarray, predictions: np.ndarray, draws: Draws) -> None:
+        """Keep predictions of rows by trees that have not seen them, for intervals and sets."""
+        data = rows.data
+        truth = data.targets.in_units(data.targets.matrix()[which])
+        found = HeldOut.of(data.matrix[which], predictions, truth, draws.weights[which])
+        if found is not None:
+            self._held_out_ = found
+
+    def _grow_forest(
+        self, fit: Fit, rows: TreeRows, limits: Limits, before: dict[str, Any]
+    ) -> tuple[Draws, tuple[np.ndarray, np.ndarray] | None]:
+        """Choose the bandwidth and grow the trees.
+
+        Returns how their rows were drawn, and the predictions of held-out rows that the choice has made.
+        """
         data = rows.data
         limits = replace(
             limits,
@@ -142,7 +158,8 @@ class KernelForest(SearchedKernelModel):
             self.__dict__.update({name: before[name] for name in kept if name in before})
         draws = self._draws(rows)
         stages = fit.stages()
-        grown = self._choose_widths(rows, limits, draws, stages) if earlier is None else []
+        chosen = self._choose_widths(rows, limits, draws, stages) if earlier is None else ChosenScale(0.0)
+        grown = [] if rows.is_sampled else list(chosen.trees)
         self._prediction_kernels_ = self._make_prediction_kernels(self.bandwidths_, data)
         problem = rows.problem(self.bandwidths_)
         n_before = 0 if earlier is None else len(earlier)
@@ -168,7 +185,7 @@ class KernelForest(SearchedKernelModel):
             self.__dict__.update(forest_of(grown, consume=True))
             raise
         self.__dict__.update(forest_of(grown, consume=True))
-        return draws
+        return draws, None if stages.is_stopped else chosen.held_out
 
     # Parameters
 
@@ -241,10 +258,10 @@ class KernelForest(SearchedKernelModel):
             warnings.warn("Warm-start fitting without increasing n_estimators does not fit new trees.", stacklevel=3)
         return trees
 
-    def _choose_widths(self, rows: TreeRows, limits: Limits, draws: Draws, stages: Steps) -> list[NodeTable]:
-        """Set ``bandwidths_``, and ``bandwidth_`` if held-out loss decides; return the trees already grown for it."""
+    def _choose_widths(self, rows: TreeRows, limits: Limits, draws: Draws, stages: Steps) -> ChosenScale:
+        """Set ``bandwidths_``, and ``bandwidth_`` if held-out loss decides."""
         widths = self._given_widths(rows.data)
-        trees: list[NodeTable] = []
+        chosen = ChosenScale(0.0)
         if widths is None:
             with stages.stage("choose bandwidth", "trial") as steps:
                 choice = ForestChoice(
@@ -252,12 +269,13 @@ class KernelForest(SearchedKernelModel):
                     self.prediction_kernel is None, self.n_jobs, steps,
                 )  # fmt: skip
                 if self.bandwidth == "cv":
-                    self.bandwidth_ = choice.by_cv(self._folds(rows))
+                    chosen = choice.by_cv(self._folds(rows))
                 else:
-                    self.bandwidth_, trees = choice.by_oob() if self.bandwidth == "oob" else choice.by_auto()
+                    chosen = choice.by_oob() if self.bandwidth == "oob" else choice.by_auto()
+            self.bandwidth_ = chosen.scale
             widths = self.bandwidth_ * rows.data.deviations
         self.bandwidths_ = widths
-        return [] if rows.is_sampled else trees
+        return chosen
 
     # Out of the bag
 
@@ -277,7 +295,7 @@ class KernelForest(SearchedKernelModel):
         assert numbers is not None
         truth = np.asarray(y)[numbers]
         if is_new:
-            self._keep_held_out(data.matrix, found, truth, draws.weights)
+            self._keep_held_out(rows, np.arange(len(found)), found, draws)
         if not self._wants_oob:
             return
         if np.any(counts == 0):

@@ -32,7 +32,7 @@ from softwood.trees.loops.refine import LearnedRows, RowSpace
 from softwood.trees.pruning import without_empty_nodes
 from softwood.trees.tree import SoftTree
 
-__all__ = ["DistinctRows", "Learned", "Passes", "Refinement"]
+__all__ = ["DistinctRows", "Learned", "Passes", "Refinement", "probabilities"]
 
 # Steps of Adam, for thresholds in standard deviations and logarithms of half-widths, and for values; how much of the
 # means of the gradients and of their squares a step keeps; and the gradient below which steps become small.
@@ -87,7 +87,7 @@ class Learned:
         """What the offset leaves of the truth, (n, n_outputs)."""
         if self.offset is None:
             return self.truth
-        return self.truth - (_probabilities(self.offset) if self.is_class else self.offset)
+        return self.truth - (probabilities(self.offset) if self.is_class else self.offset)
 
     def take(self, rows: np.ndarray) -> Learned:
         """Those of some rows."""
@@ -106,6 +106,7 @@ class DistinctRows:
     learned : means over equal rows
     squares : (n,) mean sum of squares of the truth
     cells : (n, p) half-widths of single cells, or (0, p)
+    place : for each row that was given, the number of its content; -1 for those without weight
     """
 
     points: np.ndarray
@@ -113,14 +114,16 @@ class DistinctRows:
     learned: Learned
     squares: np.ndarray
     cells: np.ndarray
+    place: np.ndarray
 
     @classmethod
     def of(
         cls, matrix: np.ndarray, cells: np.ndarray | None, learned: Learned, weights: np.ndarray, seed: int
     ) -> DistinctRows:
         """The distinct ones of some rows with a weight; cells (n, p) or None."""
-        if not np.all(weights > 0):
-            rows = np.flatnonzero(weights > 0)
+        place = np.full(len(matrix), -1)
+        rows = np.flatnonzero(weights > 0)
+        if len(rows) < len(matrix):
             matrix, cells = matrix[rows], None if cells is None else cells[rows]
             learned, weights = learned.take(rows), weights[rows]
         truth = learned.truth
@@ -128,6 +131,7 @@ class DistinctRows:
         order = np.lexsort((weights, *truth.T, keys))  # the same order of sums, too
         begin = np.flatnonzero(np.diff(keys[order], prepend=~keys[order[:1]]))
         mass = np.add.reduceat(weights[order], begin)
+        place[rows[order]] = np.repeat(np.arange(len(begin)), np.diff(begin, append=len(order)))
 
         def mean(numbers: np.ndarray) -> np.ndarray:
             own = weights[order].reshape(-1, *[1] * (numbers.ndim - 1)) * numbers[order]
@@ -138,6 +142,7 @@ class DistinctRows:
         return cls(
             np.ascontiguousarray(matrix[first]), mass, Learned(mean(truth), learned.is_class, offset),
             mean((truth**2).sum(axis=1)), np.empty((0, matrix.shape[1])) if cells is None else cells[first],
+            place,
         )  # fmt: skip
 
     def compiled(self) -> LearnedRows:
@@ -190,7 +195,7 @@ class Refinement:
         self._masses = np.add.reduceat(rows.weights, self._ends[:-1])
         self._curvature = None  # of the loss beside an offset, in each node
         if self._is_class and rows.learned.offset is not None:
-            part = _probabilities(rows.learned.offset)
+            part = probabilities(rows.learned.offset)
             self._curvature = self._add_up(tree, part * (1.0 - part))
         self._begin(strength)
 
@@ -241,19 +246,23 @@ class Refinement:
         self._value -= VALUE_RATE * _adam(by_value, self._means[1], self.n_passes)
         return loss / mass
 
-    def losses(self, rows: DistinctRows) -> np.ndarray:
-        """Squared error of the targets, or log loss of the class probabilities, of each row."""
+    def outputs(self, rows: DistinctRows) -> np.ndarray:
+        """Scaled targets, or scores of classes, of each row, with what is added to the tree."""
         out = np.empty((len(rows.points), self._value.shape[1]))
         if self.has_gates:
             refined_sums(rows.points, rows.cells, self._trees, self._numbers, self._value, self._space, out)
         else:
             out[:] = self._value
-        learned = rows.learned
-        if learned.offset is not None:
-            out += learned.offset
+        if rows.learned.offset is not None:
+            out += rows.learned.offset
+        return out
+
+    def losses(self, rows: DistinctRows, outputs: np.ndarray) -> np.ndarray:
+        """Squared error of the targets, or log loss of the class probabilities, of each row with these outputs."""
+        truth = rows.learned.truth
         if self._is_class:
-            return _log_losses(out, learned.truth)
-        return (out**2 - 2.0 * out * learned.truth).sum(axis=1) + rows.squares
+            return _log_losses(outputs, truth)
+        return (outputs**2 - 2.0 * outputs * truth).sum(axis=1) + rows.squares
 
     def widths(self, widths: np.ndarray) -> np.ndarray:
         """Half-widths of the columns (p,), given those before refining."""
@@ -358,7 +367,7 @@ def _shrunk(tree: SoftTree, problem: GrowthProblem, shrinkage: float) -> np.ndar
     return np.log((1.0 - MIXED) * shrunk + MIXED * prior)
 
 
-def _probabilities(scores: np.ndarray) -> np.ndarray:
+def probabilities(scores: np.ndarray) -> np.ndarray:
     """Probabilities from the scores of classes, or from that of the second of two."""
     return expit(scores) if scores.shape[1] == 1 else softmax(scores, axis=1)
 

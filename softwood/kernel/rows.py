@@ -28,6 +28,7 @@ from softwood.kernel.growing.problem import GrowthProblem, Limits
 from softwood.kernel.rounds.members import RoundsOfMembers, member_seed
 from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, Rounds, boost
 from softwood.trees.tree import SoftTree
+from softwood.uncertainty.held_out import HeldOut
 
 if TYPE_CHECKING:
     from softwood.kernel.parts.fits import BoostingRowsInParts, TreeRowsInParts
@@ -76,6 +77,12 @@ class TreeRowsInMemory:
         """Mass of all rows."""
         return float(self.data.weights.sum())
 
+    @property
+    def counts(self) -> np.ndarray:
+        """Weights of the rows without those of their classes, 0 for rows of classes without weight, (n,)."""
+        weights = self.data.weights
+        return np.divide(weights, self.factors, out=np.zeros_like(weights), where=np.asarray(self.factors) > 0)
+
     def problem(self, widths: np.ndarray) -> GrowthProblem:
         """What trees with these half-widths (p,) are grown from and finished with."""
         return self.data.problem(widths)
@@ -111,6 +118,8 @@ class BoostingRowsInMemory:
     validation : validation rows; None if there are none
     unit : losses and gains are those of the targets divided by this number
     categories : how columns of many categories are encoded in all these rows; None if there are none
+    validation_matrix : the validation rows without statistics of categories
+    class_factors : weights of the classes; None if there are none
     """
 
     data: TrainingData
@@ -121,11 +130,28 @@ class BoostingRowsInMemory:
     unit: float
     n_jobs: int | None
     categories: ManyCategories | None = None
+    validation_matrix: np.ndarray | None = None
+    class_factors: np.ndarray | None = None
 
     @property
     def trial(self) -> TrainingData:
         """Rows for choosing settings by held-out loss."""
         return self.data
+
+    def with_predictions(self, matrix: np.ndarray, raw: np.ndarray, rows: BoostingData) -> HeldOut | None:
+        """Held-out rows with their raw scores; `matrix` are the rows without statistics of categories."""
+        raw = self.loss.out_of_unit(raw, raw, self.unit)[0]
+        truth, weights = rows.y, rows.weights
+        if self.data.targets.is_class:
+            if truth.ndim == 1:
+                is_pair = self.loss.n_scores == 1  # the share of the second class
+                truth = np.stack([1.0 - truth, truth], 1) if is_pair else np.eye(self.loss.n_scores)[truth]
+            if self.class_factors is not None:
+                factors = self.class_factors[truth.argmax(axis=1)]
+                weights = np.divide(weights, factors, out=np.zeros_like(weights), where=factors > 0)
+        else:
+            truth = (truth * self.unit).reshape(-1, 1)
+        return HeldOut.of(matrix, self.loss.predict(raw).reshape(len(raw), -1), truth, weights)
 
     @cached_property
     def spreads(self) -> np.ndarray:

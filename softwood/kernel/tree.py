@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -38,20 +38,43 @@ from softwood.kernel.data.bandwidths import loo_widths, silverman_widths, stated
 from softwood.kernel.data.category_statistics import as_sets
 from softwood.kernel.data.column_statistics import standard_deviations
 from softwood.kernel.data.preparation import TrainingData
+from softwood.kernel.growing.growing import grow_tree
 from softwood.kernel.growing.per_node import grow_tree_per_node
 from softwood.kernel.growing.problem import Limits
-from softwood.kernel.refining import DistinctRows, Learned, Passes, Refinement
-from softwood.kernel.rows import TreeRows
+from softwood.kernel.prediction import PredictionKernels
+from softwood.kernel.refining import DistinctRows, Learned, Passes, Refinement, probabilities
+from softwood.kernel.rows import TreeRows, TreeRowsInMemory
 from softwood.kernel.trend import HeldOutTrend, Trend, held_out_trend
 from softwood.trees.forest import SoftForest
 from softwood.trees.pruning import merge_equal_leaves, prune_cost_complexity, pruning_path
 from softwood.trees.tree import SoftTree
+from softwood.uncertainty.held_out import HeldOut
 
 __all__ = ["KernelTreeClassifier", "KernelTreeRegressor"]
 
 # By default, trees of which nobody reads the leaves are left as they grow: refining takes long, and gains little. A
 # trend of many classes takes long, too, where the number of leaves is also chosen.
 MOST_REFINED, MOST_TREND_OUTPUTS = 256, 10
+
+
+class _Choice(NamedTuple):
+    """What a tree is grown with.
+
+    Attributes
+    ----------
+    widths : (p,) half-widths, in the columns' units;  limits : with the number of leaves
+    passes : None if the tree is not refined
+    parts : training and held-out rows that something was chosen by; empty if nothing was
+    own_limits : of the trees that are grown from the training rows of the parts
+    held_out : of each part, the outputs of the held-out rows by refined trees, if the choice has compared such trees
+    """
+
+    widths: np.ndarray
+    limits: Limits
+    passes: Passes | None
+    parts: list[tuple[np.ndarray, np.ndarray]]
+    own_limits: Limits
+    held_out: list[np.ndarray] | None = None
 
 
 @estimator
@@ -163,27 +186,29 @@ class _KernelTree(SearchedKernelModel):
                 data = replace(data, targets=trend.residuals, criterion="squared_error")
                 rows = replace(rows, data=data)
             learned = Learned.of(targets, None if trend is None else trend.predictions)
-            widths, limits, passes = self._choose(rows, limits, widths, learned, stages)
+            choice = self._choose(rows, limits, widths, learned, stages)
+            widths, passes = choice.widths, choice.passes
             problem = rows.problem(widths)
             with stages.stage("grow", "part") as steps:
                 if self.bandwidth_per_node:
                     tree = grow_tree_per_node(
-                        problem, data.matrix, self._node_rule(), limits, seed=rows.seed, steps=steps
+                        problem, data.matrix, self._node_rule(), choice.limits, seed=rows.seed, steps=steps
                     )
                 else:
-                    tree = rows.grow_tree(problem, limits, steps)
-            if self.ccp_alpha > 0:
-                tree = prune_cost_complexity(tree, self.ccp_alpha)
+                    tree = rows.grow_tree(problem, choice.limits, steps)
             kernels = self._make_prediction_kernels(widths, data)
-            tree = kernels.of(self._simplify(tree), data.errors)
+            tree = self._pruned(tree, kernels, data)
+            held_out = self._held_out(rows, choice, learned, targets)
             if trend is not None:
                 learned = Learned.of(targets, trend.trend.predict(data.matrix))
-            if passes is not None or (trend is not None and targets.is_class):  # means of residuals are no scores
+            if _is_refined(tree, passes, learned):
                 tree, widths = self._refine(tree, rows, widths, learned, passes or Passes(0), stages)
                 kernels = self._make_prediction_kernels(widths, data)
             tree = as_sets(tree, self.columns_.n_categories, rows.categories)
             if trend is not None:
                 self._add_trend(tree, trend.trend, targets, rows.total)
+            if held_out is not None and not stages.is_stopped:
+                self._held_out_ = held_out
         self.bandwidths_, self._prediction_kernels_, self.tree_ = widths, kernels, tree
         self.n_passes_ = 0 if passes is None else passes.n_passes
 
@@ -295,6 +320,12 @@ class _KernelTree(SearchedKernelModel):
         alphas, impurities = pruning_path(full.fit(X, y, sample_weight).tree_)
         return Bunch(ccp_alphas=alphas, impurities=impurities)
 
+    def _pruned(self, tree: SoftTree, kernels: PredictionKernels, data: TrainingData) -> SoftTree:
+        """A grown tree after pruning, with the kernels that it predicts with."""
+        if self.ccp_alpha > 0:
+            tree = prune_cost_complexity(tree, self.ccp_alpha)
+        return kernels.of(self._simplify(tree), data.errors)
+
     def _simplify(self, tree: SoftTree) -> SoftTree:
         """Simplify the pruned tree; does nothing unless a subclass overrides it."""
         return tree
@@ -367,8 +398,8 @@ class _KernelTree(SearchedKernelModel):
 
     def _choose(
         self, rows: TreeRows, limits: Limits, widths: np.ndarray | None, learned: Learned, stages: Steps
-    ) -> tuple[np.ndarray, Limits, Passes | None]:
-        """Half-width of each column's kernel, in the column's units, the limits with the number of leaves, and passes.
+    ) -> _Choice:
+        """Choose what is not given.
 
         Sets ``bandwidth_`` and ``size_path_`` if held-out loss decides.
         """
@@ -382,10 +413,13 @@ class _KernelTree(SearchedKernelModel):
         chooses_passes = refines and passes is None
         grid = REFINED_GRID if chooses_passes and len(data.matrix) <= FOLDED_ROWS else AUTO_GRID
         if widths is not None and not self._chooses_size and not chooses_passes:
-            return widths, limits, passes
+            return _Choice(widths, limits, passes, [], limits)
+        parts, own_limits = auto_parts(data, seed), limits
+        held_out: list[np.ndarray] | None = None
         with stages.stage("choose", "trial") as steps:
             if widths is None and self.bandwidth == "cv":
-                self.bandwidth_ = choose_by_cv(data, limits, self._folds(rows), seed, steps, crisp=is_crisp)
+                parts = self._folds(rows)
+                self.bandwidth_ = choose_by_cv(data, limits, parts, seed, steps, crisp=is_crisp)
                 widths = self.bandwidth_ * data.deviations
             elif widths is None and chooses_passes and not self._chooses_size and limits.max_leaf_nodes is not None:
                 choice = SizeChoice(data, limits, data.deviations, seed, crisp=False, steps=steps, quick=True)
@@ -415,13 +449,59 @@ class _KernelTree(SearchedKernelModel):
                     wider = self._refinement_choice(rows, limits, WIDE * data.deviations, learned, steps)
                 found = refined.choose(most, within, halve=path is not None, wider=wider)
                 passes = Passes(found.n_passes, found.strength)
+                parts = auto_parts(data, seed)
+                held_out = (wider if wider is not None and found.is_wider else refined).held_out(found)
                 if found.is_wider:
                     self.bandwidth_, widths = WIDE, WIDE * data.deviations
                 most = found.size
             if path is not None:
-                limits = choice.limits(path, scale, most)
+                own_limits, limits = replace(limits, max_leaf_nodes=most), choice.limits(path, scale, most)
         assert widths is not None
-        return widths, limits, passes
+        return _Choice(widths, limits, passes, parts, own_limits, held_out)
+
+    def _held_out(
+        self, rows: TreeRows, choice: _Choice, learned: Learned, targets: ClassTargets | RealTargets
+    ) -> HeldOut | None:
+        """The held-out rows that settings were chosen by, with predictions by trees with the chosen settings.
+
+        None if there are none, or if columns of many categories have statistics that know the targets of these rows.
+
+        Parameters
+        ----------
+        learned : what the trees of the parts learn, with a trend that does not know the held-out rows
+        """
+        if not choice.parts or not isinstance(rows, TreeRowsInMemory) or rows.categories is not None:
+            return None
+        data, found = rows.data, choice.held_out
+        predictions = (
+            self._predict_parts(rows, choice, learned, targets)
+            if found is None
+            else [_predictions(outputs, targets) for outputs in found]
+        )
+        which, first = np.unique(np.concatenate([test for _, test in choice.parts]), return_index=True)
+        truth = targets.in_units(targets.matrix()[which])
+        return HeldOut.of(data.matrix[which], np.concatenate(predictions)[first], truth, rows.counts[which])
+
+    def _predict_parts(
+        self, rows: TreeRowsInMemory, choice: _Choice, learned: Learned, targets: ClassTargets | RealTargets
+    ) -> list[np.ndarray]:
+        """Predictions of the held-out rows of each part, by trees that are grown for them."""
+        data, problem, passes = rows.data, rows.problem(choice.widths), choice.passes
+        kernels, found = self._make_prediction_kernels(choice.widths, data), []
+        cells = None if kernels.is_crisp else kernels.cells(data.errors, data.matrix)
+        for train, test in choice.parts:
+            tree = self._pruned(grow_tree(problem, choice.own_limits, seed=rows.seed, rows=train), kernels, data)
+            own = data.matrix[test], None if cells is None else cells[test]
+            if _is_refined(tree, passes, learned):
+                refinement = self._refinement(tree, rows, choice.widths, learned, passes or Passes(0), train)
+                for _ in range(0 if passes is None else passes.n_passes):
+                    refinement.step()
+                rows_of = DistinctRows.of(*own, learned.take(test), np.ones(len(test)), rows.seed)
+                found.append(_predictions(refinement.outputs(rows_of)[rows_of.place], targets))
+            else:
+                outputs = tree.predict(own[0], widths=own[1])
+                found.append(outputs if learned.offset is None else outputs + targets.in_units(learned.offset[test]))
+        return found
 
     def _refinement_choice(
         self, rows: TreeRows, limits: Limits, widths: np.ndarray, learned: Learned, steps: Steps
@@ -443,18 +523,23 @@ class _KernelTree(SearchedKernelModel):
         self, tree: SoftTree, rows: TreeRows, widths: np.ndarray, learned: Learned, passes: Passes, stages: Steps
     ) -> tuple[SoftTree, np.ndarray]:
         """The refined tree, and the half-widths of the columns."""
-        data = rows.data
-        cells = self._make_prediction_kernels(widths, data).cells(data.errors, data.matrix)
-        if learned.offset is None and tree.n_leaves < 2:
-            return tree, widths
-        distinct = DistinctRows.of(data.matrix, cells, learned, data.weights, rows.seed)
-        refinement = Refinement(
-            tree, distinct, data.problem(widths), data.deviations, self._is_free(data), passes.strength
-        )
+        refinement = self._refinement(tree, rows, widths, learned, passes, np.arange(len(rows.data.matrix)))
         with stages.stage("refine", "pass", passes.n_passes) as steps:
             for step in steps:
                 step.end(train_loss=refinement.step())
         return refinement.finish(), refinement.widths(widths)
+
+    def _refinement(
+        self, tree: SoftTree, rows: TreeRows, widths: np.ndarray, learned: Learned, passes: Passes, which: np.ndarray
+    ) -> Refinement:
+        """The refinement of a tree that was grown from the rows with the numbers `which`."""
+        data = rows.data
+        cells = self._make_prediction_kernels(widths, data).cells(data.errors, data.matrix)
+        distinct = DistinctRows.of(
+            data.matrix[which], None if cells is None else cells[which], learned.take(which), data.weights[which],
+            rows.seed,
+        )  # fmt: skip
+        return Refinement(tree, distinct, data.problem(widths), data.deviations, self._is_free(data), passes.strength)
 
     def _node_rule(self) -> Callable[..., np.ndarray]:
         """Half-widths from the points of one node."""
@@ -480,6 +565,21 @@ class _KernelTree(SearchedKernelModel):
 
     def _no_errors_with_node_widths(self) -> ValueError:
         return parameter_error(self, "bandwidth_per_node", "False with measurement errors", True)
+
+
+def _is_refined(tree: SoftTree, passes: Passes | None, learned: Learned) -> bool:
+    """Whether the values of a grown tree are trained; beside a trend, those of classes are: means are no scores."""
+    if learned.offset is None:
+        return passes is not None and tree.n_leaves > 1
+    return passes is not None or learned.is_class
+
+
+def _predictions(outputs: np.ndarray, targets: ClassTargets | RealTargets) -> np.ndarray:
+    """Predictions from the outputs of a refinement."""
+    if isinstance(targets, RealTargets):
+        return targets.in_units(outputs)
+    found = probabilities(outputs)
+    return np.hstack([1.0 - found, found]) if found.shape[1] == 1 else found
 
 
 def _lightest(factors: np.ndarray | float) -> float:

@@ -16,7 +16,7 @@ __all__ = ["SCRIPTS", "page"]
 # In the order in which they need one another; the evaluator of exported models comes first.
 SCRIPTS = (
     "decoding.js", "words.js", "explaining.js", "certificates.js", "elements.js", "charts.js", "computing.js",
-    "controls.js", "flow_layout.js", "flow.js", "row_section.js", "flow_section.js", "model_section.js",
+    "controls.js", "intervals.js", "flow_layout.js", "flow.js", "row_section.js", "flow_section.js", "model_section.js",
     "stream_section.js", "report.js",
 )  # fmt: skip
 

@@ -9,7 +9,7 @@ const softwoodReport = (() => {
   const current = computing.prepare(decoding.decodeModel(data.model));
   // What is shown: `now` is what has been computed of the row.
   const page = {
-    data, now: null,
+    data, now: null, uncertainty: intervals.prepare(data.uncertainty),
     state: { model: current, tree: 0, mode: "row", output: 0, followsBest: true, least: 0, query: "", factor: 1 },
   };
   const { state } = page;
@@ -24,6 +24,7 @@ const softwoodReport = (() => {
     const cells = rowControls.cells();
     computing.setWidths(model, state.factor, rowControls.widths());
     page.now = { ...computing.explain(model, softwood.encode(model, cells)), cells, certificate: null, worked: 0 };
+    page.now.hasOwnWidths = rowControls.widths() !== null;
     page.now.work = computing.certify(model, data.columns, page.now.point, page.now.prediction);
   }
 
@@ -188,6 +189,10 @@ const softwoodReport = (() => {
       const point = softwood.encode(state.model, row);
       const prediction = softwood.predictPoint(state.model, point);
       return Array.from(computing.certify(state.model, data.columns, point, prediction)).pop();
+    },
+    intervals: (row) => {
+      const point = softwood.encode(state.model, row);
+      return intervals.of(page.uncertainty, state.model, point, softwood.predictPoint(state.model, point));
     },
     setWidths: (factor, given = null) => computing.setWidths(state.model, factor, given),
   };

@@ -19,6 +19,7 @@ from softwood.reporting.evaluation import evaluate_classes, evaluate_targets, re
 from softwood.reporting.model import packed_model, thinned
 from softwood.reporting.page import page
 from softwood.reporting.timeline import check_history, timeline
+from softwood.reporting.uncertainty import packed_uncertainty
 from softwood.stream.adapting import Adaptation
 
 __all__ = ["Report", "report"]
@@ -63,7 +64,8 @@ def report(
     """A page about a fitted model: sliders for its columns, and predictions and explanations that follow them.
 
     The page is a single HTML file without any address in it, and works without a network. It computes the prediction,
-    the shares of the row in the nodes, Shapley values, gradient and certificate in the browser. It contains no row of
+    the shares of the row in the nodes, Shapley values, gradient and certificate in the browser, and intervals or sets
+    of classes if the model has errors on held-out rows. It contains no row of
     `X` unless `rows` asks for it: only ranges, quantiles and sums.
 
     Parameters
@@ -127,6 +129,7 @@ def report(
         "nRows": None if matrix is None else len(matrix),
         "stream": None if log is None else timeline(log, known.columns.names, history),
         "snapshots": _snapshots(known, history),
+        "uncertainty": None if notes else packed_uncertainty(model, whole, known),
         "notes": notes,
     }
     out = Report(page(f"{known.kind}: report", data))

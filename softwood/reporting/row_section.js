@@ -139,8 +139,26 @@ const rowSection = (() => {
     fill(byId("path"), ...items);
   }
 
+  // Intervals or sets hold for the bandwidths of the model, so they are hidden where the page has others.
+  function showUncertainty({ now, uncertainty, state: { model, factor } }) {
+    const place = byId("uncertainty");
+    place.hidden = uncertainty === null || factor !== 1 || now.hasOwnWidths;
+    if (place.hidden) return;
+    const name = (target, n) => (n > 1 ? `${model.outputs[target]} ` : "");
+    const range = ([low, high]) => `${words.number(low, 4)} to ${words.number(high, 4)}`;
+    const text = (own) => (uncertainty.sets
+      ? own.map((k) => model.outputs[k]).join(", ")
+      : own.map((ends, target) => name(target, own.length) + range(ends)).join("; "));
+    const found = intervals.of(uncertainty, model, now.point, now.prediction);
+    const heads = uncertainty.coverages.map((coverage) => `${Math.round(100 * coverage)} %`);
+    fill(place, elements.table(["with probability", ...heads], [
+      [uncertainty.sets ? "the class is one of" : "it is in", ...found.map(text)],
+    ]));
+  }
+
   function show(page) {
     showPrediction(page);
+    showUncertainty(page);
     showShapley(page);
     showCertificate(page);
     showPath(page);

@@ -18,10 +18,11 @@ from softwood.uncertainty.calibration import Calibration, ErrorCalibration, Shar
 from softwood.uncertainty.distribution import Distribution, check_levels
 from softwood.uncertainty.folds import equal_rows, folds
 from softwood.uncertainty.groups import Groups
+from softwood.uncertainty.held_out import HeldOut
 from softwood.uncertainty.levels import check_coverage
 from softwood.uncertainty.spread import LEAST_ROWS, Spread, constant_spread, learn_spread
 
-__all__ = ["CalibratedClassifier", "CalibratedRegressor"]
+__all__ = ["CalibratedClassifier", "CalibratedModel", "CalibratedRegressor"]
 
 # Without a spread from `fit`, this part of the rows for the calibration teaches it, and the others give the scores.
 _TEACHING_PARTS = 3
@@ -30,14 +31,19 @@ _TEACHING_PARTS = 3
 class CalibratedModel:
     """An estimator that keeps scores of rows that it did not learn from.
 
-    Attributes
-    ----------
-    calibration_ : Calibration
-        Scores of rows that the model did not learn from. Only after `calibrate`, or if `fit` has such rows.
+    Most users never ask for intervals, so `fit` only keeps the rows, and the scores are computed at their first use.
     """
 
-    calibration_: Calibration
+    _scores_: Calibration
     _spread_: Spread
+
+    @property
+    def calibration_(self) -> Calibration:
+        """Scores of rows that the model did not learn from; only if `fit` has such rows, or after `calibrate`."""
+        self.settle_scores()
+        if "_scores_" not in vars(self):
+            raise AttributeError(f"This {type(self).__name__} has no rows that it did not learn from.")
+        return self._scores_
 
     def calibrate(self, X: Any, y: Any, sample_weight: Any = None, *, cv: int | None = None, by: Any = None) -> Self:
         """Measure the errors of the model on rows that it did not learn from, for intervals and sets.
@@ -70,6 +76,7 @@ class CalibratedModel:
         """
         model: Any = self
         _ = model._finished
+        self.settle_scores()
         if y is None:
             raise ValueError("calibrate needs the targets y of the rows. Got None instead.")
         X, y, sample_weight, _ = rows_with_weight(X, y, sample_weight)
@@ -83,32 +90,52 @@ class CalibratedModel:
             folds = check_integer(self, "cv", cv, low=2)
             assert folds is not None
             predictions = self._predict_folds(X, y, sample_weight, matrix, folds)
-        rows, found = self._scored(matrix, predictions, y, weights, is_cross=cv is not None)
+        rows, found = self._scored(matrix, predictions, self._truth(y), weights, is_cross=cv is not None)
         if groups is not None and members is not None:
             found = replace(found, groups=groups, members=members[rows])
-        self.calibration_ = found
+        self._scores_ = found
         return self
 
-    def _keep_held_out(self, matrix: np.ndarray, predictions: np.ndarray, truth: Any, weights: np.ndarray) -> None:
-        """Calibrate with the predictions of training rows by models that did not learn from them."""
-        known = np.flatnonzero(~np.isnan(predictions).any(axis=1) & (weights > 0))
-        if len(known):
-            rows = matrix[known], predictions[known], truth[known], weights[known]
-            self.calibration_ = self._scored(*rows, is_cross=True)[1]
-            if isinstance(self.calibration_, ErrorCalibration):
-                self._spread_ = self.calibration_.spread
+    def settle_scores(self) -> None:
+        """Compute the scores of the rows that `fit` has kept, and drop the rows."""
+        rows: HeldOut | None = vars(self).get("_held_out_")
+        if rows is None:
+            return
+        found = self._scored(rows.matrix, rows.predictions, rows.truth, rows.weights, is_cross=True)[1]
+        if isinstance(found, ErrorCalibration):
+            self._spread_ = found.spread
+        self._scores_ = found
+        vars(self).pop("_held_out_", None)
+
+    def _drop_scores(self) -> None:
+        """Forget the scores, which are those of another model."""
+        for name in ("_held_out_", "_scores_", "_spread_"):
+            vars(self).pop(name, None)
+
+    def __copy__(self) -> Self:
+        found = object.__new__(type(self))
+        vars(found).update(vars(self))
+        return found
+
+    def __getstate__(self) -> Any:
+        self.settle_scores()  # pickles hold no rows
+        return super().__getstate__()
 
     def _calibration(self) -> Any:
         model: Any = self
         _ = model._finished
-        found = getattr(self, "calibration_", None)
-        if found is None:
+        if not self.has_scores:
             raise NotFittedError(
                 f"This {type(self).__name__} has no rows that it did not learn from, which intervals, sets and "
                 "distributions of errors need. Call calibrate(X, y) with such rows, or calibrate(X, y, cv=5) with the "
                 "training rows."
             )
-        return found
+        return self.calibration_
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether intervals, sets and distributions of errors can be predicted."""
+        return not {"_held_out_", "_scores_"}.isdisjoint(vars(self))
 
     def _calibrated_predictions(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
         """Predictions for encoded rows, (n, n_outputs)."""
@@ -116,10 +143,14 @@ class CalibratedModel:
         found = np.asarray(model._predict_matrix(matrix, widths), dtype=np.float64)
         return found.reshape(len(matrix), -1)
 
+    def _truth(self, y: Any) -> np.ndarray:
+        """Targets (n, n_targets), or probabilities of the classes of this model (n, n_classes)."""
+        raise NotImplementedError
+
     def _scored(
-        self, matrix: np.ndarray, predictions: np.ndarray, y: Any, weights: np.ndarray, *, is_cross: bool
+        self, matrix: np.ndarray, predictions: np.ndarray, truth: np.ndarray, weights: np.ndarray, *, is_cross: bool
     ) -> tuple[np.ndarray, Any]:
-        """Rows that count, and the calibration with their scores."""
+        """Rows that count, and the calibration with their scores; see `HeldOut`."""
         raise NotImplementedError
 
     def _aligned(self, predictions: np.ndarray, member: Any) -> np.ndarray:
@@ -192,7 +223,7 @@ class CalibratedRegressor(CalibratedModel):
         """
         coverage, calibration = check_coverage(coverage), self._calibration()
         matrix, predictions = self._point(X, **conditions)
-        sources = self._outputs_at(0.5 - 0.5 * coverage), self._outputs_at(0.5 + 0.5 * coverage)
+        sources = self.outputs_at(0.5 - 0.5 * coverage), self.outputs_at(0.5 + 0.5 * coverage)
         members = self._members(matrix, X, **conditions)
         ends = calibration.ends(matrix, predictions, coverage, members, sources)
         return ends[:, :, 0] if self._is_one_target else ends
@@ -225,7 +256,7 @@ class CalibratedRegressor(CalibratedModel):
         self._check_one_target("predict_quantiles")
         matrix, predictions = self._point(X, **conditions)
         order = np.argsort(levels, kind="stable")
-        outputs = np.array([self._outputs_at(level)[0] for level in levels[order].tolist()])
+        outputs = np.array([self.outputs_at(level)[0] for level in levels[order].tolist()])
         found = np.sort(calibration.quantiles(matrix, predictions, levels[order], outputs), axis=1)
         out = np.empty_like(found)
         out[:, order] = found
@@ -265,7 +296,7 @@ class CalibratedRegressor(CalibratedModel):
                 f"This {type(self).__name__} has kept no targets. Call keep_targets(X, y) with the training rows of a "
                 "kernel tree or forest."
             )
-        return source == "leaves" or (source == "auto" and has_leaves and not hasattr(self, "calibration_"))
+        return source == "leaves" or (source == "auto" and has_leaves and not self.has_scores)
 
     def _leaf_distribution(self, X: Any, **conditions: Any) -> Distribution:
         """Distributions from the targets in the leaves."""
@@ -288,20 +319,23 @@ class CalibratedRegressor(CalibratedModel):
         return self._quantiles() is not None or bool(getattr(model, "_is_flat_", True))
 
     def _check_one_target(self, method: str) -> None:
-        if not self._is_one_target and len(self._outputs_at(0.5)) > 1:
+        if not self._is_one_target and len(self.outputs_at(0.5)) > 1:
             raise ValueError(f"{method} needs a model of one target. This {type(self).__name__} has several.")
 
-    def _outputs_at(self, level: float) -> np.ndarray:
+    def outputs_at(self, level: float) -> np.ndarray:
         """For each target, the output that a quantile at this level is measured from."""
         quantiles = self._quantiles()
         if quantiles is None:
             return np.arange(self._calibration().scores.shape[1])
         return np.array([np.abs(quantiles - level).argmin()])
 
+    def _truth(self, y: Any) -> np.ndarray:
+        found = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
+        return found.reshape(len(found), -1)
+
     def _scored(
-        self, matrix: np.ndarray, predictions: np.ndarray, y: Any, weights: np.ndarray, *, is_cross: bool
+        self, matrix: np.ndarray, predictions: np.ndarray, truth: np.ndarray, weights: np.ndarray, *, is_cross: bool
     ) -> tuple[np.ndarray, ErrorCalibration]:
-        truth = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y").reshape(len(matrix), -1)
         n_targets = 1 if self._is_one_target else predictions.shape[1]
         if truth.shape[1] != n_targets:
             raise ValueError(f"y must have as many targets as in fit, {n_targets}. Got {truth.shape[1]}.")
@@ -366,18 +400,18 @@ class CalibratedClassifier(CalibratedModel):
         out[:, np.searchsorted(self.classes_, member.classes_)] = predictions
         return out
 
-    def _scored(
-        self, matrix: np.ndarray, predictions: np.ndarray, y: Any, weights: np.ndarray, *, is_cross: bool
-    ) -> tuple[np.ndarray, ShareCalibration]:
+    def _truth(self, y: Any) -> np.ndarray:
         is_named = np.ndim(y) < 2 or np.shape(y)[1] < 2 or hasattr(y, "columns")
         if is_named:
-            shares = read_classes(y).numbered_as(self.classes_, "y").matrix()
-        else:  # a matrix has its columns in the order of the classes
-            shares = read_classes(y).matrix()
-            if shares.shape[1] != len(self.classes_):
-                raise ValueError(
-                    f"y must have a column for each of the {len(self.classes_)} classes. Got {shares.shape[1]}."
-                )
-        rows, classes = np.nonzero(shares)  # a row of probabilities counts as a row of each class, with these weights
+            return read_classes(y).numbered_as(self.classes_, "y").matrix()
+        shares, n_classes = read_classes(y).matrix(), len(self.classes_)  # columns in the order of the classes
+        if shares.shape[1] != n_classes:
+            raise ValueError(f"y must have a column for each of the {n_classes} classes. Got {shares.shape[1]}.")
+        return shares
+
+    def _scored(
+        self, matrix: np.ndarray, predictions: np.ndarray, truth: np.ndarray, weights: np.ndarray, *, is_cross: bool
+    ) -> tuple[np.ndarray, ShareCalibration]:
+        rows, classes = np.nonzero(truth)  # a row of probabilities counts as a row of each class, with these weights
         scores = 1.0 - predictions[rows, classes]
-        return rows, ShareCalibration(scores[:, None], weights[rows] * shares[rows, classes], None, None, is_cross)
+        return rows, ShareCalibration(scores[:, None], weights[rows] * truth[rows, classes], None, None, is_cross)

@@ -10,7 +10,7 @@ import numpy as np
 from softwood.trees.forest import SoftForest
 from softwood.uncertainty.folds import equal_rows
 
-__all__ = ["LEAST_ROWS", "Spread", "constant_spread", "learn_spread"]
+__all__ = ["LEAST_ROWS", "SMALLEST", "Spread", "constant_spread", "learn_spread"]
 
 # Fewer rows than this get intervals of one width.
 LEAST_ROWS = 60

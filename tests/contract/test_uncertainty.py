@@ -1,7 +1,9 @@
 """Intervals and sets of all batch estimators: what they cover, and what they are."""
 
 import itertools
+import pickle
 import warnings
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -14,7 +16,6 @@ from tests.contract.specs import BATCH, over
 batch_regressors = over([spec for spec in BATCH if not spec.is_classifier])
 batch_classifiers = over([spec for spec in BATCH if spec.is_classifier])
 every_batch = over(BATCH)
-FORESTS = ("KernelForest",)  # that have rows out of the bag by default
 
 
 def _noisy(spec, n, seed):
@@ -22,6 +23,10 @@ def _noisy(spec, n, seed):
     X = np.random.default_rng(seed).normal(size=(n, 4))
     noise = np.random.default_rng(seed + 1).normal(size=n) * (0.2 + (X[:, 2] > 0))
     return X, spec.targets(X[:, 0] + noise)
+
+
+def _ends(model, X):
+    return model.predict_set(X, 0.8) if hasattr(model, "predict_set") else model.predict_interval(X, 0.8)
 
 
 def _covered(model, X, y, coverage, **options):
@@ -47,27 +52,52 @@ def test_new_rows_are_covered(spec):
 
 
 @every_batch
-def test_a_model_without_held_out_rows_asks_for_them(spec):
+def test_a_model_that_is_not_fitted_has_no_scores(spec):
     model = clone(spec.fitted())
+    assert not hasattr(model, "calibration_")
     with pytest.raises(NotFittedError):
         _covered(model, *spec.table(), 0.9)
-    model = spec.fitted()
-    if spec.name.startswith(FORESTS):
-        assert hasattr(model, "calibration_")
+
+
+@every_batch
+def test_scores_are_there_after_fit_or_the_error_says_what_to_do(spec):
+    X, y = _noisy(spec, 150, seed=3)
+    model = spec.make().fit(X, y)
+    if hasattr(model, "calibration_"):
+        found = _covered(model, X, y, 0.8)
+        assert found.mean() > 0.6
+        assert model.calibration_.weights.sum() <= 150 * (1 + 1e-12)
     else:
         with pytest.raises(NotFittedError, match=r"calibrate\(X, y\)"):
-            _covered(model, *spec.table(), 0.9)
+            _covered(model, X, y, 0.8)
 
 
 @every_batch
 def test_calibration_changes_no_prediction_and_ends_with_the_next_fit(spec):
     X, y = spec.table()
     model = spec.make().fit(X, y)
-    before = model.predict(X)
+    before, scores = model.predict(X), getattr(model, "calibration_", None)
     assert model.calibrate(X, y) is model
     assert np.array_equal(model.predict(X), before)
     model.fit(X, y)
-    assert hasattr(model, "calibration_") == spec.name.startswith(FORESTS)
+    found = getattr(model, "calibration_", None)
+    assert (found is None) == (scores is None)
+    if scores is not None:
+        assert np.array_equal(found.scores, scores.scores)
+
+
+@every_batch
+def test_neither_files_nor_pickles_nor_copies_change_scores_or_hold_rows(spec, tmp_path):
+    X, y = _noisy(spec, 150, seed=3)
+    fitted = [spec.make().fit(X, y) for _ in range(3)]
+    copies = [pickle.loads(pickle.dumps(fitted[0])), deepcopy(fitted[1])]
+    softwood.save(fitted[2], tmp_path / "model")
+    copies.append(softwood.load(tmp_path / "model"))
+    assert not any("_held_out_" in vars(model) for model in copies)
+    for model in copies:
+        assert hasattr(model, "calibration_") == hasattr(fitted[0], "calibration_")
+        if hasattr(model, "calibration_"):
+            assert np.array_equal(_ends(model, X), _ends(fitted[0], X))
 
 
 @batch_regressors
@@ -119,6 +149,22 @@ def test_weights_are_repetitions(spec):
         assert np.array_equal(weighted.predict_set(X, 0.8), repeated.predict_set(X, 0.8))
     else:
         assert weighted.predict_interval(X, 0.8) == pytest.approx(repeated.predict_interval(X, 0.8))
+
+
+@every_batch
+def test_weights_are_repetitions_in_the_scores_of_a_fit(spec):
+    X, y = _noisy(spec, 60, seed=7)
+    weights = np.random.default_rng(0).integers(1, 4, size=60)
+    rows = np.repeat(np.arange(60), weights)
+    weighted, repeated = spec.make().fit(X, y, weights), spec.make().fit(X[rows], y[rows])
+    assert hasattr(weighted, "calibration_") == hasattr(repeated, "calibration_")
+    if hasattr(weighted, "calibration_"):
+        masses = [model.calibration_.weights.sum() for model in (weighted, repeated)]
+        assert masses[0] == pytest.approx(masses[1])
+        if spec.is_classifier:
+            assert np.array_equal(_ends(weighted, X), _ends(repeated, X))
+        else:
+            assert _ends(weighted, X) == pytest.approx(_ends(repeated, X), rel=1e-6)
 
 
 @every_batch

@@ -10,7 +10,7 @@ number of rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -38,6 +38,8 @@ __all__ = [
 # Trials: the learning rate, the largest number of rounds, and rounds without a smaller loss that end a trial.
 # With one tree for all raw scores, the learning rate is larger.
 FAST_RATE, FAST_RATE_OF_VECTORS, FAST_ROUNDS, FAST_PATIENCE = 0.4, 0.6, 20, 3
+# A given number of rounds is followed up to so many times the rounds of a trial.
+NEAR = 1.5
 # Whether the loss has stalled is checked after every few rounds, because the loss may pause.
 RUN_AT_ONCE = 5
 # The largest number of rounds with a learning rate of 0.1. The run that counts the rounds ends after PATIENCE rounds in
@@ -165,11 +167,17 @@ class Trial:
 
 @dataclass(frozen=True)
 class _Part:
-    """Training rows and their bins, and held-out rows."""
+    """Training rows and their bins, and held-out rows.
+
+    Attributes
+    ----------
+    matrix : the held-out rows without statistics of categories
+    """
 
     train: BoostingData
     bins: Bins
     held_out: BoostingData
+    matrix: np.ndarray
 
 
 class _Course:
@@ -191,6 +199,10 @@ class _Course:
                 self._rounds.run()
         self._rounds.release_memory()
         return np.array(self.losses)
+
+    def scores(self, n_rounds: int) -> np.ndarray:
+        """Raw scores of the held-out rows after this many rounds."""
+        return self._rounds.held_out_scores(n_rounds)
 
     @property
     def losses(self) -> list[float]:
@@ -229,7 +241,11 @@ class Search:
         self._n_groups = int(self._data.group.max()) + 1
         self.trials: list[Trial] = []
         self._folds: list[_Part] = []
-        self._leaders: list[_Course] = []  # of the best trial, a course for each part
+        # Of the best and of the latest trial, a course for each part.
+        self._leaders: list[_Course] = []
+        self._latest: list[_Course] = []
+        # Those that the rounds were counted or followed on, with this number of rounds.
+        self._counted: tuple[list[_Part], list[_Course], int] = [], [], 0
 
     @property
     def is_possible(self) -> bool:
@@ -260,15 +276,36 @@ class Search:
         rate, parts = self._rules.learning_rate, self._parts(None)
         is_known = self.trials and self._n_groups <= FOLD_ROWS and self._rules.score is None
         if is_known and self.best.n_rounds < (FAST_ROUNDS - FAST_PATIENCE) * self._rules.pace:
-            trial = self.best
+            trial, courses = self.best, self._leaders
         else:
             most = max(1, round(self._rules.n_rounds * rate / self._fast_rate))
             if not is_known:
                 self._leaders = []
             trial = self._run("rounds", setting, parts, self._fast_rate, most, PATIENCE * self._rules.pace)
+            courses = self._latest
+        self._counted = parts, courses, trial.n_rounds
         training_mass = sum(part.train.weights.sum() for part in parts) / len(parts)
         more = trial.learning_rate / rate * self._data.weights.sum() / training_mass
         return max(1, round(trial.n_rounds * more))
+
+    def follow(self, n_rounds: int) -> None:
+        """Let the best trial go on as far as a model with this given number of rounds, unless that is far."""
+        if not self.trials:
+            return
+        n_trial = max(1, round(n_rounds * self._rules.learning_rate / self.best.learning_rate))
+        if n_trial <= NEAR * FAST_ROUNDS * self._rules.pace:
+            for course in self._leaders:
+                course.go_on(n_trial, n_trial + 1, 0.0)
+            self._counted = self._parts(TRIAL_ROWS), self._leaders, n_trial
+
+    def held_out(self) -> Iterator[tuple[np.ndarray, np.ndarray, BoostingData]]:
+        """Of each part that the rounds were counted or followed on, the held-out rows with their raw scores then.
+
+        Yields the encoded rows, the raw scores, and the rows as the loss takes them.
+        """
+        parts, courses, n_rounds = self._counted
+        for part, course in zip(parts, courses, strict=True):
+            yield part.matrix, course.scores(n_rounds), part.held_out
 
     @property
     def best(self) -> Trial:
@@ -302,6 +339,7 @@ class Search:
         if not self.trials or trial.loss < self.best.loss:
             self._leaders = courses
         self.trials.append(trial)
+        self._latest = courses
         return trial
 
     def _best_curve(self, n_parts: int, parts: list[_Part]) -> np.ndarray:
@@ -332,13 +370,15 @@ class Search:
 
     def _part(self, is_training: np.ndarray, is_held_out: np.ndarray) -> _Part:
         train, held_out = self._data.take(is_training), self._data.take(is_held_out)
+        matrix = held_out.matrix
         if self._rows.categories is not None:
             matrices = self._rows.categories.apart(is_training, is_held_out, train.weights, train.group)
+            matrix = self._rows.categories.matrix[is_held_out]
             train, held_out = (replace(rows, matrix=own) for rows, own in zip((train, held_out), matrices, strict=True))
         weights = None if np.all(train.weights == train.weights[0]) else train.weights
         n_categories = self._rows.data.bins.n_categories
         bins = bin_features(train.matrix, weights, self._max_bins, self._threads.n_threads, n_categories)
-        return _Part(train, bins, held_out)
+        return _Part(train, bins, held_out, matrix)
 
     def _widths_of(self, setting: Setting) -> np.ndarray:
         """Half-widths (p,) of a setting, without measurement errors."""

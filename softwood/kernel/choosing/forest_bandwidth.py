@@ -8,8 +8,9 @@ they are kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,10 +21,24 @@ from softwood.kernel.growing.bagging import Draws, assemble, grow_trees, out_of_
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import Limits
 
-__all__ = ["ForestChoice"]
+__all__ = ["ChosenScale", "ForestChoice"]
 
 AUTO_GRID = (0.0, 0.032, 0.1, 0.18, 0.32, 0.56, 1.0)
 AUTO_TREES = 20
+
+
+class ChosenScale(NamedTuple):
+    """The best scale.
+
+    Attributes
+    ----------
+    trees : those of the final forest that have been grown at this scale
+    held_out : rows, and their scaled predictions by trees that have not seen them, nan where there are none
+    """
+
+    scale: float
+    trees: Sequence[NodeTable] = ()
+    held_out: tuple[np.ndarray, np.ndarray] | None = None
 
 
 @dataclass(frozen=True)
@@ -47,43 +62,46 @@ class ForestChoice:
     n_jobs: int | None
     steps: Steps
 
-    def by_oob(self) -> tuple[float, list[NodeTable]]:
-        """Scale with the smallest out-of-bag loss, and the trees of the final forest grown at that scale, if any."""
+    def by_oob(self) -> ChosenScale:
+        """Scale with the smallest out-of-bag loss."""
         return self._by_out_of_bag(grid_and_beyond, self.n_trees)
 
-    def by_auto(self) -> tuple[float, list[NodeTable]]:
+    def by_auto(self) -> ChosenScale:
         """As `by_oob`, at a bounded cost."""
         n_trees = min(self.n_trees, AUTO_TREES) if self.draws.has_rest else AUTO_TREES
         return self._by_out_of_bag(lambda tried: AUTO_GRID, n_trees)
 
-    def _by_out_of_bag(
-        self, scales: Callable[[dict[float, float]], Iterable[float]], n_trees: int
-    ) -> tuple[float, list[NodeTable]]:
+    def _by_out_of_bag(self, scales: Callable[[dict[float, float]], Iterable[float]], n_trees: int) -> ChosenScale:
         """The best of these scales; `scales` is a function of the losses of those that have been tried."""
         is_final = self.draws.has_rest
         draws = self.draws if is_final else replace(self.draws, held_in=True)
         tried: dict[float, float] = {}
-        kept: list[NodeTable] = []
+        kept = ChosenScale(0.0)
         for scale in scales(tried):
-            trees, tried[scale] = self._out_of_bag(scale, draws, n_trees)
-            kept = trees if best_of(tried) == scale and is_final else kept
+            trees, means, tried[scale] = self._out_of_bag(scale, draws, n_trees)
+            if best_of(tried) == scale:
+                kept = ChosenScale(scale, trees if is_final else [], (np.arange(len(means)), means))
             if _gets_worse(tried) or self.steps.is_stopped:
                 break
-        return best_of(tried), kept
+        return kept._replace(scale=best_of(tried))
 
-    def by_cv(self, parts: list[tuple[np.ndarray, np.ndarray]]) -> float:
+    def by_cv(self, parts: list[tuple[np.ndarray, np.ndarray]]) -> ChosenScale:
         """Scale with the smallest loss over the held-out rows of all folds."""
+        kept = ChosenScale(0.0)
         if not parts:
-            return 0.0
+            return kept
         tried: dict[float, float] = {}
+        rows = np.concatenate([test for _, test in parts])
         for scale in grid_and_beyond(tried):
-            tried[scale] = self._cross_validated(scale, parts)
+            predictions, tried[scale] = self._cross_validated(scale, parts)
+            if best_of(tried) == scale:
+                kept = ChosenScale(scale, [], (rows, predictions))
             if _gets_worse(tried) or self.steps.is_stopped:
                 break
-        return best_of(tried)
+        return kept._replace(scale=best_of(tried))
 
-    def _out_of_bag(self, scale: float, draws: Draws, n_trees: int) -> tuple[list[NodeTable], float]:
-        """Nodes of the trees, and their loss."""
+    def _out_of_bag(self, scale: float, draws: Draws, n_trees: int) -> tuple[list[NodeTable], np.ndarray, float]:
+        """Nodes of the trees, their scaled predictions of rows out of the bag, and their loss."""
         step = self.steps.begin()
         problem = self.data.problem(scale * self.data.deviations)
         trees = grow_trees(problem, self.limits, draws, self.seed, range(n_trees), n_jobs=self.n_jobs)
@@ -99,12 +117,13 @@ class ForestChoice:
         # the variance that the final number of trees will have, or large bandwidths would look better than they are.
         errors = ((means[rows] - targets.take(rows).matrix()) ** 2).sum(axis=1)
         errors -= variances[rows] * (1.0 / counts[rows] - 1.0 / self.n_trees)
-        return trees, self._loss(step, scale, errors, rows)
+        return trees, means, self._loss(step, scale, errors, rows)
 
-    def _cross_validated(self, scale: float, parts: list[tuple[np.ndarray, np.ndarray]]) -> float:
+    def _cross_validated(self, scale: float, parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, float]:
+        """Scaled predictions of the held-out rows, and their loss."""
         step = self.steps.begin()
         problem = self.data.problem(scale * self.data.deviations)
-        errors = []
+        errors, predictions = [], []
         for train, test in parts:
             draws = self.draws.within(train)
             trees = grow_trees(problem, self.limits, draws, self.seed, range(self.n_trees), n_jobs=self.n_jobs)
@@ -113,8 +132,10 @@ class ForestChoice:
             cells = None if problem.cells is None or self.crisp else problem.cells[test]
             found = forest.predict(self.data.matrix[test], widths=cells, n_jobs=self.n_jobs)
             targets = self.data.targets.take(test)
-            errors.append(((targets.scaled_predictions(found) - targets.matrix()) ** 2).sum(axis=1))
-        return self._loss(step, scale, np.concatenate(errors), np.concatenate([test for _, test in parts]))
+            predictions.append(targets.scaled_predictions(found))
+            errors.append(((predictions[-1] - targets.matrix()) ** 2).sum(axis=1))
+        rows = np.concatenate([test for _, test in parts])
+        return np.concatenate(predictions), self._loss(step, scale, np.concatenate(errors), rows)
 
     def _loss(self, step: Step, scale: float, errors: np.ndarray, rows: np.ndarray) -> float:
         """Mean squared error, of class probabilities or of targets."""

@@ -7,7 +7,7 @@ refined tree needs fewer leaves than a grown one: sizes are halved from the best
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -49,6 +49,10 @@ class Refined:
     """Trees of one size and strength of the shrinkage: the best number of passes, the mean loss, its standard error.
 
     `is_wider` says whether they began with the larger ones of two half-widths.
+
+    Attributes
+    ----------
+    outputs : of each part, those of its distinct held-out rows, see `Refinement.outputs`
     """
 
     loss: float
@@ -57,6 +61,7 @@ class Refined:
     n_passes: int
     strength: float
     is_wider: bool = False
+    outputs: list[np.ndarray] = field(default_factory=list, repr=False)
 
 
 class RefinementChoice:
@@ -142,6 +147,13 @@ class RefinementChoice:
         growths = self._grow(max(sizes))
         return [self._race(growths, size) for size in sizes]
 
+    def held_out(self, chosen: Refined) -> list[np.ndarray]:
+        """Of each part, the outputs of its held-out rows, nan for rows without weight; see `Refinement.outputs`."""
+        found = []
+        for outputs, (_, rows) in zip(chosen.outputs, self._rows, strict=True):
+            found.append(np.where(rows.place[:, None] < 0, np.nan, outputs[rows.place]))
+        return found
+
     def _distinct(self, rows: np.ndarray, cells: np.ndarray | None) -> DistinctRows:
         data = self._data
         own = None if cells is None else cells[rows]
@@ -219,13 +231,14 @@ class _Race:
     def _judged(self) -> Refined:
         """Mean held-out loss, and its standard error."""
         mass = total = squares = 0.0
-        for refinement, rows in zip(self._trained, self._held_out, strict=True):
-            losses, weights = refinement.losses(rows), rows.weights
+        outputs = [each.outputs(rows) for each, rows in zip(self._trained, self._held_out, strict=True)]
+        for refinement, found, rows in zip(self._trained, outputs, self._held_out, strict=True):
+            losses, weights = refinement.losses(rows, found), rows.weights
             mass, total = mass + float(weights.sum()), total + float(weights @ losses)
             squares += float(weights @ losses**2)
         mean = total / mass
         error = float(np.sqrt(max(squares / mass - mean**2, 0.0) / self._mass))
-        return Refined(mean, error, self._size, self._trained[0].n_passes, self._strength)
+        return Refined(mean, error, self._size, self._trained[0].n_passes, self._strength, outputs=outputs)
 
 
 def is_trend_better(without: RefinementChoice, beside: RefinementChoice, size: int | None, *, refines: bool) -> bool:

@@ -1,0 +1,53 @@
+"""Training rows with predictions by models that did not learn from them: what `fit` leaves for intervals and sets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from softwood.uncertainty.folds import equal_rows
+
+__all__ = ["HeldOut"]
+
+# So many rows are kept at most.
+MOST_ROWS = 20_000
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Rows and their predictions by models that did not learn from them.
+
+    Attributes
+    ----------
+    matrix : (n, p) encoded rows
+    predictions : (n, n_outputs)
+    truth : (n, n_targets) targets, or probabilities of the classes
+    weights : (n,) how many rows each counts for
+    """
+
+    matrix: np.ndarray
+    predictions: np.ndarray
+    truth: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, matrix: np.ndarray, predictions: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> HeldOut | None:
+        """Those of some rows that have a finite prediction and a weight; None if there are none."""
+        rows = np.flatnonzero(np.isfinite(predictions).all(axis=1) & (weights > 0))
+        if len(rows) > MOST_ROWS:  # drawn by content, so that a weight has the same effect as repeated rows
+            first, place = equal_rows(matrix[rows])
+            rows = rows[np.random.default_rng(0).permutation(len(first))[place] < MOST_ROWS]
+        if not len(rows):
+            return None
+        return cls(matrix[rows], predictions[rows], truth[rows], weights[rows])
+
+    @classmethod
+    def together(cls, parts: Iterable[HeldOut | None]) -> HeldOut | None:
+        """Several of them as one."""
+        found = [part for part in parts if part is not None]
+        if not found:
+            return None
+        names = ("matrix", "predictions", "truth", "weights")
+        return cls(*(np.concatenate([getattr(part, name) for part in found]) for name in names))

@@ -1,0 +1,244 @@
+"""Scores after a plain fit: predictions of rows by models that did not learn from them."""
+
+import numpy as np
+import pytest
+
+from softwood import (
+    EndToEndTreeClassifier,
+    KernelBoostingClassifier,
+    KernelBoostingRegressor,
+    KernelExtraTreesRegressor,
+    KernelTreeClassifier,
+    KernelTreeRegressor,
+    SoftTreeClassifier,
+)
+from softwood.kernel.rounds.rounds import Rounds
+from softwood.uncertainty import held_out
+from softwood.uncertainty.held_out import HeldOut
+
+CRISP = {"bandwidth": 0, "trend": None}
+TREES = {
+    "refined": {},
+    "refined with a trend": {"trend": "linear"},
+    "given number of leaves": {"max_leaf_nodes": 4},
+    "not refined": {"refine": False, "trend": None},
+    "not refined, with a trend": {"refine": False, "trend": "linear"},
+    "given passes": {"refine": 3},
+    "no limit": {"max_leaf_nodes": None},
+    "crisp": CRISP,
+    "pruned": {"max_leaf_nodes": None, "ccp_alpha": 0.02},
+    "folds": {"bandwidth": "cv", "cv": 3, "max_leaf_nodes": None},
+}
+
+
+def _rows(n, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    return X, X[:, 0] + rng.normal(size=n) * (0.2 + (X[:, 1] > 0))
+
+
+def _is_in(ends, y):
+    return (ends[:, 0] <= y) & (y <= ends[:, 1])
+
+
+def test_coverage_of_few_rows_over_repetitions():
+    """400 times 40 rows; errors of the training rows would cover far less, as the last line shows."""
+    X, y = _rows(40 * 400 + 200, 0)
+    new, truth = X[-200:], y[-200:]
+    covered, naive = [], []
+    for rows in np.arange(16_000).reshape(400, 40):
+        model = KernelTreeRegressor(**CRISP, max_leaf_nodes="auto").fit(X[rows], y[rows])
+        covered.append(_is_in(model.predict_interval(new, 0.9), truth).mean())
+        errors = y[rows] - model.predict(X[rows])
+        low, high = np.sort(errors)[[1, 38]]
+        predicted = model.predict(new)
+        naive.append(_is_in(predicted[:, None] + [[low, high]], truth).mean())
+    assert 0.9 < np.mean(covered) < 0.935
+    assert np.mean(naive) < 0.87
+
+
+@pytest.mark.parametrize("settings", ["refined", "given number of leaves", "crisp"])
+def test_coverage_of_trees(settings):
+    new, truth = _rows(2000, 1)
+    found = []
+    for seed in range(10, 26):
+        X, y = _rows(200, seed)
+        model = KernelTreeRegressor(**TREES[settings], random_state=seed).fit(X, y)
+        found.append([_is_in(model.predict_interval(new, c), truth).mean() for c in (0.8, 0.9, 0.95)])
+    assert np.mean(found, axis=0) == pytest.approx([0.805, 0.905, 0.955], abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("model_class", "expected"),
+    [
+        (KernelTreeClassifier, 0.905),
+        (KernelBoostingClassifier, 0.905),
+        (SoftTreeClassifier, 0.87),  # each of its splits is chosen by the validation rows
+    ],
+)
+def test_coverage_of_classes(model_class, expected):
+    new, truth = _rows(2000, 1)
+    found = []
+    for seed in range(10, 22):
+        X, y = _rows(250, seed)
+        model = model_class(random_state=seed).fit(X, y > 0)
+        found.append(model.predict_set(new, 0.9, allow_empty=True)[np.arange(2000), (truth > 0).astype(int)].mean())
+    assert np.mean(found) == pytest.approx(expected, abs=0.03)
+
+
+@pytest.mark.parametrize("model_class", [KernelBoostingRegressor, KernelExtraTreesRegressor])
+def test_ensembles_of_the_choice_are_smaller_and_cover_more(model_class):
+    new, truth = _rows(2000, 1)
+    found = []
+    for seed in range(10, 18):
+        X, y = _rows(250, seed)
+        found.append(_is_in(model_class(random_state=seed).fit(X, y).predict_interval(new, 0.9), truth).mean())
+    assert 0.89 < np.mean(found) < 0.96
+
+
+def _kept(model):
+    """The rows that a fit has kept."""
+    return vars(model)["_held_out_"]
+
+
+@pytest.mark.parametrize("settings", [name for name in TREES if "with a trend" not in name])
+def test_a_prediction_does_not_know_the_target_of_its_row(settings):
+    """The folds of trees depend on the columns alone, so a target can change without changing what others learn."""
+    X, y = _rows(120, 2)
+    labels = (y > 0).astype(int)
+    options = TREES[settings] | {"trend": None}
+    one = KernelTreeClassifier(**options, random_state=0).fit(X, labels)
+    n_compared = 0
+    for row in range(20):
+        other = labels.copy()
+        other[row] = 1 - other[row]
+        two = KernelTreeClassifier(**options, random_state=0).fit(X, other)
+        assert _kept(one).truth[row].argmax() != _kept(two).truth[row].argmax()
+        if all(_settings(one)[name] == value for name, value in _settings(two).items()):  # the choice is the same
+            n_compared += 1
+            assert _kept(one).predictions[row] == pytest.approx(_kept(two).predictions[row], abs=1e-9)
+    assert n_compared
+
+
+def _settings(model):
+    names = ("bandwidth_", "n_passes_")
+    size = model.get_n_leaves() if model.max_leaf_nodes == "auto" else 0
+    return {"size": size, **{name: getattr(model, name, None) for name in names}}
+
+
+@pytest.mark.parametrize("settings", TREES)
+def test_every_row_is_held_out_once(settings):
+    X, y = _rows(150, 3)
+    found = _kept(KernelTreeRegressor(**TREES[settings], random_state=0).fit(X, 5 + 3 * y))
+    assert np.array_equal(found.matrix, X)
+    assert found.truth[:, 0] == pytest.approx(5 + 3 * y)
+    assert np.array_equal(found.weights, np.ones(150))
+    errors = found.predictions[:, 0] - (5 + 3 * y)
+    assert 1 < np.sqrt((errors**2).mean()) < 1.2 * 3 * y.std()
+
+
+def test_samples_of_a_large_table():
+    X, y = _rows(3000, 4)
+    found = _kept(KernelTreeRegressor(random_state=0, max_leaf_nodes=8).fit(X, y))
+    assert len(found.weights) == 1000
+    assert len(np.unique(found.matrix[:, 0])) == 1000
+
+
+def test_equal_rows_are_held_out_together():
+    X, y = _rows(100, 5)
+    new, truth = _rows(3000, 6)
+    twice = np.repeat(np.arange(100), 2)
+    model = KernelTreeRegressor(random_state=0, max_leaf_nodes=16).fit(X[twice], y[twice])
+    assert _is_in(model.predict_interval(new), truth).mean() > 0.85
+
+
+def test_weights_of_classes_do_not_count():
+    X, y = _rows(400, 7)
+    labels = np.digitize(y, [-1.2, 1.2])
+    for model_class in (KernelTreeClassifier, KernelBoostingClassifier, SoftTreeClassifier, EndToEndTreeClassifier):
+        model = model_class(random_state=0, class_weight={0: 4.0, 1: 1.0, 2: 0.5}).fit(X, labels)
+        weights = _kept(model).weights
+        assert weights == pytest.approx(np.full(len(weights), weights[0])), model_class
+        assert weights[0] == pytest.approx(1.0, rel=0.05), model_class
+
+
+@pytest.mark.parametrize("settings", [{}, {"prediction_kernel": None}, {"subsample": 0.5, "max_features": 2}])
+def test_scores_of_boosting_are_those_of_the_rounds_that_were_run(settings, monkeypatch):
+    seen = {}
+    run = Rounds.run
+
+    def noted(self):
+        found = run(self)
+        seen.setdefault(id(self), [self]).append(self.raw_validation.copy())
+        return found
+
+    monkeypatch.setattr(Rounds, "run", noted)
+    X, y = _rows(200, 8)
+    KernelBoostingRegressor(random_state=0, early_stopping=False, **settings).fit(X, y, X_val=X[:50], y_val=y[:50])
+    for rounds, *scores in seen.values():
+        for n in (1, len(scores) // 2 or 1, len(scores)):
+            assert rounds.held_out_scores(n) == pytest.approx(scores[n - 1], rel=1e-12)
+
+
+def test_validation_rows_of_boosting():
+    X, y = _rows(500, 9)
+    model = KernelBoostingRegressor(random_state=0).fit(X[:400], 1e6 * y[:400], X_val=X[400:], y_val=1e6 * y[400:])
+    found = _kept(model)
+    assert np.array_equal(found.matrix, X[400:])
+    assert np.array_equal(found.predictions[:, 0], model.predict(X[400:]))
+    assert found.truth[:, 0] == pytest.approx(1e6 * y[400:])
+
+
+def test_an_interrupted_fit_has_no_scores(monkeypatch):
+    """Its model has fewer rounds than those that were held out."""
+    X, y = _rows(200, 10)
+    run, calls = Rounds.run, iter(range(10**6))
+    model = KernelBoostingRegressor(random_state=0, bandwidth=0.1, max_iter=60, validation_fraction=0.2)
+    model.set_params(early_stopping=True).fit(X, y)
+    assert hasattr(model, "calibration_")
+
+    def stop(self):
+        if next(calls) == 8:
+            raise KeyboardInterrupt
+        return run(self)
+
+    monkeypatch.setattr(Rounds, "run", stop)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert model.n_iter_ <= 8
+    assert not hasattr(model, "calibration_")
+
+
+def test_a_failed_fit_leaves_the_scores():
+    X, y = _rows(200, 11)
+    model = KernelTreeRegressor(random_state=0).fit(X, y)
+    before = model.predict_interval(X)
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(X, np.full(200, np.nan))
+    assert np.array_equal(model.predict_interval(X), before)
+
+
+def test_a_given_number_of_rounds_is_followed_if_it_is_near():
+    X, y = _rows(200, 12)
+    assert hasattr(KernelBoostingRegressor(max_iter=80, random_state=0).fit(X, y), "calibration_")
+    assert not hasattr(KernelBoostingRegressor(max_iter=2000, random_state=0).fit(X, y), "calibration_")
+    assert not hasattr(KernelBoostingRegressor(bandwidth=0.1, max_iter=80, random_state=0).fit(X, y), "calibration_")
+
+
+def test_a_hardened_tree_has_no_scores_of_the_soft_one():
+    X, y = _rows(200, 13)
+    model = SoftTreeClassifier(random_state=0).fit(X, y > 0)
+    assert hasattr(model, "calibration_")
+    assert not hasattr(model.harden(), "calibration_")
+    assert hasattr(model, "calibration_")
+
+
+def test_at_most_so_many_rows_are_kept_and_equal_ones_together(monkeypatch):
+    monkeypatch.setattr(held_out, "MOST_ROWS", 50)
+    X, y = np.repeat(_rows(100, 14)[0], 2, axis=0), np.arange(200.0)[:, None]
+    found = HeldOut.of(X, y, y, np.ones(200))
+    assert len(found.weights) == 100
+    assert np.all(np.bincount((found.truth[:, 0] // 2).astype(int)) % 2 == 0)
+    y[:150] = np.nan
+    assert len(HeldOut.of(X, y, y, np.ones(200)).weights) == 50
+    assert HeldOut.of(X, np.full((200, 1), np.nan), y, np.ones(200)) is None
