@@ -9,11 +9,19 @@ import numpy as np
 
 Rows = list[dict[str, Any]]
 TITLES = {
-    "forest_sklearn": "scikit-learn's forest", "prf_10": "PRF, 10 trees", "prf_100": "PRF, 100 trees",
-    "forest": "kernel forest", "forest_given": "kernel forest, given the errors", "boosting": "kernel boosting",
+    "forest_sklearn": "scikit-learn's forest",
+    "prf_10": "PRF, 10 trees",
+    "prf_100": "PRF, 100 trees",
+    "forest": "kernel forest",
+    "forest_given": "kernel forest, given the errors",
+    "forest_crisp_given": "kernel forest, bandwidth 0, given the errors",
+    "forest_narrow_given": "kernel forest, bandwidth 0.1, given the errors",
+    "forest_narrow_given_in_fit": "kernel forest, bandwidth 0.1, given the errors in fit too",
+    "boosting": "kernel boosting",
     "boosting_given": "kernel boosting, given the errors",
     "boosting_given_in_fit": "kernel boosting, given the errors in fit too",
-}  # fmt: skip
+    "boosting_fast_given": "kernel boosting, quality fast, given the errors",
+}
 
 
 def values(rows: Rows, setting: str, level: float, model: str, what: str) -> np.ndarray:
@@ -34,26 +42,37 @@ def settings(rows: Rows) -> list[tuple[str, float]]:
 
 
 def table_of(rows: Rows, what: str, digits: int) -> str:
-    """A line for each setting and level, a column for each model; means over the seeds that all models have."""
+    """A line for each model, a column for each setting and level; means over the seeds that all models have."""
     models = [name for name in TITLES if any(row["model"] == name for row in rows)]
-    lines = ["| setting | level | " + " | ".join(TITLES[name] for name in models) + " |"]
-    lines.append("| --- | ---: |" + " ---: |" * len(models))
+    means: dict[str, list[float]] = {name: [] for name in models}
+    titles, best = [], []
     for setting, level in settings(rows):
         found = [values(rows, setting, level, name, what) for name in models]
         n = min(map(len, found))
         if n == 0:
             continue
-        means = [float(own[:n].mean()) for own in found]
-        best = (max if what == "accuracy" else min)(means)
-        cells = [f"**{mean:.{digits}f}**" if mean == best else f"{mean:.{digits}f}" for mean in means]
-        lines.append(f"| {setting} | {level:g} | " + " | ".join(cells) + " |")
+        titles.append(f"{setting} {level:g}")
+        own = [float(each[:n].mean()) for each in found]
+        best.append((max if what == "accuracy" else min)(own))
+        for name, mean in zip(models, own, strict=True):
+            means[name].append(mean)
+    lines = ["| model | " + " | ".join(titles) + " |", "| --- |" + " ---: |" * len(titles)]
+    for name in models:
+        cells = [
+            f"**{mean:.{digits}f}**" if mean == first else f"{mean:.{digits}f}"
+            for mean, first in zip(means[name], best, strict=True)
+        ]
+        lines.append(f"| {TITLES[name]} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
 def against_prf(rows: Rows) -> str:
-    """Smallest and largest difference in accuracy from PRF with 100 trees, and ratio of seconds."""
-    lines = ["| model | smallest difference | mean | largest | seconds of PRF / own |", "| --- |" + " ---: |" * 4]
-    for name in ("forest", "forest_given", "boosting", "boosting_given", "boosting_given_in_fit"):
+    """Differences in accuracy from PRF with 100 trees, and ratios of seconds."""
+    lines = [
+        "| model | better on | smallest difference | mean | largest | PRF's time / own: smallest | median | largest |",
+        "| --- |" + " ---: |" * 7,
+    ]
+    for name in [name for name in TITLES if name.startswith(("forest", "boosting"))]:
         differences, ratios = [], []
         for setting, level in settings(rows):
             own, theirs = (values(rows, setting, level, model, "accuracy") for model in (name, "prf_100"))
@@ -62,8 +81,10 @@ def against_prf(rows: Rows) -> str:
                 seconds = [values(rows, setting, level, model, "seconds")[:n].sum() for model in ("prf_100", name)]
                 ratios.append(seconds[0] / seconds[1])
         if differences:
+            better = f"{sum(difference >= 0 for difference in differences)} of {len(differences)}"
             low, mean, high = min(differences), float(np.mean(differences)), max(differences)
-            lines.append(f"| {TITLES[name]} | {low:+.2f} | {mean:+.2f} | {high:+.2f} | {np.median(ratios):.1f} |")
+            times = " | ".join(f"{ratio:.1f}" for ratio in (min(ratios), float(np.median(ratios)), max(ratios)))
+            lines.append(f"| {TITLES[name]} | {better} | {low:+.2f} | {mean:+.2f} | {high:+.2f} | {times} |")
     return "\n".join(lines)
 
 
@@ -85,7 +106,7 @@ def write_picture(path: Path, rows: Rows) -> None:
 
     names = list(dict.fromkeys(setting for setting, _ in settings(rows)))
     figure, axes = plt.subplots(1, len(names), figsize=(3.1 * len(names), 3.6), layout="constrained", squeeze=False)
-    shown = ("forest_sklearn", "prf_100", "forest_given", "boosting", "boosting_given")
+    shown = ("forest_sklearn", "prf_100", "forest_given", "forest_narrow_given", "boosting", "boosting_given")
     for ax, name in zip(axes[0], names, strict=True):
         levels = [level for setting, level in settings(rows) if setting == name]
         for model in shown:

@@ -26,8 +26,8 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
 
     Each round adds a tree that is a second-order step on the log loss: with more than two classes one for each, and
     from eight classes on one for all of them. Every training point is spread out by a box, and predictions are averaged
-    over a box around the point. This regularises the model: the learned function is continuous wherever the bandwidth
-    is above 0.
+    over a box around the point. This regularises the model: without crisp rounds, the learned function is continuous
+    wherever the bandwidth is above 0.
 
     Parameters
     ----------
@@ -180,8 +180,8 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
     """Gradient boosting of histogram kernel trees, for real targets.
 
     Each round adds a tree that is a second-order step on the loss. Every training point is spread out by a box, and
-    predictions are averaged over a box around the point. This regularises the model: the learned function is continuous
-    wherever the bandwidth is above 0.
+    predictions are averaged over a box around the point. This regularises the model: without crisp rounds, the learned
+    function is continuous wherever the bandwidth is above 0.
 
     Parameters
     ----------

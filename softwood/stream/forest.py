@@ -30,8 +30,8 @@ __all__ = ["StreamForestClassifier", "StreamForestRegressor"]
 
 # What trees of a forest have other than single ones; rows count several times, so leaves grow sooner.
 # Alarms are the forest's.
-SOFT_CLASS = {"max_depth": 10, "grace_period": 35, "learning_rate": 0.01, "drift_delta": None}
-SOFT_REAL = {"grace_period": 35, "learning_rate": 0.007, "drift_delta": None}
+SOFT_CLASS = {"max_depth": 10, "grace_period": 30, "learning_rate": 0.004, "min_share": 0.1, "drift_delta": None}
+SOFT_REAL = {"grace_period": 30, "learning_rate": 0.002, "min_share": 0.1, "drift_delta": None}
 CRISP = {"grace_period": 50, "delta": 0.01, "drift_delta": None}
 # Soft trees learn the other draws of a row at once when their error is smaller than this.
 SMALL_CLASS_ERROR = 0.1

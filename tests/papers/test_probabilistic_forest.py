@@ -57,8 +57,10 @@ def test_tables_and_the_picture(tmp_path):
     ]
     found = summary.sections(rows[:-1])  # a seed that not all models have does not count
     lines = found["accuracy"].splitlines()
-    assert lines[2] == "| simple noise | 0.5 | 80.50 | **81.50** |"
-    assert lines[3] == "| simple noise | 1 | 80.00 | **81.00** |"
-    assert found["differences"].splitlines()[2] == "| kernel boosting | +1.00 | +1.00 | +1.00 | 4.0 |"
+    assert lines[0] == "| model | simple noise 0.5 | simple noise 1 |"
+    assert lines[2] == "| PRF, 100 trees | 80.50 | 80.00 |"
+    assert lines[3] == "| kernel boosting | **81.50** | **81.00** |"
+    expected = "| kernel boosting | 2 of 2 | +1.00 | +1.00 | +1.00 | 4.0 | 4.0 | 4.0 |"
+    assert found["differences"].splitlines()[2] == expected
     summary.write_picture(tmp_path / "picture.png", rows)
     assert (tmp_path / "picture.png").stat().st_size > 1000

@@ -33,9 +33,10 @@ class HeldOutRows:
         self._block = max(1, min(_BLOCK, len(matrix)))
         self._make_room(63, 8)
 
-    def add(self, tree: NewtonTree, raw: np.ndarray, column: int) -> None:
+    def add(self, tree: NewtonTree, cells: np.ndarray | None, raw: np.ndarray, column: int) -> None:
         """Add the tree's predictions to raw scores (n, n_scores) of the rows, from this column on.
 
+        `cells` are the half-widths of single cells (n, p), nan where those of the tree hold; None if they always do.
         They are stored by column if the tree has one value.
         """
         nodes = tree.nodes
@@ -54,7 +55,7 @@ class HeldOutRows:
         )  # fmt: skip
         values = np.ascontiguousarray(tree.values)
         part = raw[:, column : column + values.shape[1]]
-        loop.read_rows(self._matrix, self._block, compiled, self._lists, values, part)
+        loop.read_rows(self._matrix, cells, self._block, compiled, self._lists, values, part)
 
     def _make_room(self, n_nodes: int, height: int) -> None:
         """Room for trees of up to this many nodes and levels of gates."""

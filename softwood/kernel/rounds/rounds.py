@@ -94,10 +94,20 @@ class TreePrediction:
         """Of trees that are grown with these half-widths (p,)."""
         return replace(self, kernels=replace(self.kernels, widths=widths)) if self.is_as_wide else self
 
-    def predict(self, tree: SoftTree, rows: BoostingData) -> np.ndarray:
-        """Predictions of a tree for the rows, (n, n_values)."""
-        cells = None if self.kernels.is_crisp else self.kernels.cells(rows.errors, rows.matrix)
-        return self.kernels.of(tree, self.errors).predict(rows.matrix, widths=cells)
+    @property
+    def differs_by_cells_only(self) -> bool:
+        """Whether trees predict with the boxes that they are grown with, but for half-widths of single cells."""
+        return (
+            self.is_as_wide and not self.kernels.kinds.any() and all(own.scale is None for own in self.kernels.kernels)
+        )
+
+    def cells(self, rows: BoostingData | None) -> np.ndarray | None:
+        """Half-widths of single cells of the rows, if there are any."""
+        return None if rows is None or self.kernels.is_crisp else self.kernels.cells(rows.errors, rows.matrix)
+
+    def finish(self, tree: NewtonTree) -> SoftTree:
+        """The tree as it predicts."""
+        return self.kernels.of(boosted_tree(tree), self.errors)
 
 
 @dataclass(frozen=True)
@@ -254,6 +264,7 @@ class Rounds:
         self.all_features = np.arange(data.matrix.shape[1])
         self.growers: list[NewtonGrower] = []
         self.kernels: Boxes | None = None
+        self.cells: list[np.ndarray | None] = []  # half-widths of training and validation rows that trees predict with
         self.crisp: Boxes | None = None
         self.scored = None
         if scored is not None:
@@ -293,15 +304,23 @@ class Rounds:
         # For predictions of rows that a tree has not been grown from.
         self.all_rows: list[HeldOutRows] = []
         self.held_out: list[HeldOutRows] = []
-        if rules.prediction is None:
-            if rules.subsample < 1.0 or rules.by_statistic is not None:
+        if self.reads_grown_trees:
+            if rules.subsample < 1.0 or rules.by_statistic is not None or rules.prediction is not None:
                 self.all_rows = [HeldOutRows(self.data.matrix, self.bins.n_categories) for _ in self.growers]
             if validation is not None:
                 self.held_out = [HeldOutRows(validation.matrix, self.bins.n_categories) for _ in self.growers]
 
+    @property
+    def reads_grown_trees(self) -> bool:
+        """Whether trees predict as they are grown, but for half-widths of single cells."""
+        prediction = self.rules.prediction
+        return prediction is None or (
+            prediction.differs_by_cells_only and self.rules.decay == 1.0 and self.rules.crisp_every == 0
+        )
+
     def release_memory(self) -> None:
         """Release the memory of growing; the next round allocates it again."""
-        self.growers, self.rows_sums, self.all_rows, self.held_out = [], [], [], []
+        self.growers, self.rows_sums, self.all_rows, self.held_out, self.cells = [], [], [], [], []
 
     def share_space(self, other: Rounds) -> None:
         """Use the scratch space of other rounds of the same rows, which do not run at the same time."""
@@ -318,6 +337,7 @@ class Rounds:
         if not self.growers:
             self._prepare()
         n_trees, number = self.n_trees, self.result.n_rounds
+        self._read_cells()
         rows, features = self._draw(number)
         kernels = self._kernels_of(number)
         self._set_gradients(number)
@@ -336,27 +356,40 @@ class Rounds:
         self.result.trees += [tree for tree in trees if tree is not None]
         self.result.output += range(n_trees)
 
+    def _read_cells(self) -> None:
+        """Set the half-widths of single cells, if they are not known yet."""
+        prediction = self.rules.prediction
+        if not self.cells:
+            both = (self.data, self.validation)
+            self.cells = [None if prediction is None else prediction.cells(rows) for rows in both]
+
     def held_out_scores(self, n_rounds: int) -> np.ndarray:
         """Raw scores of the validation rows after this many rounds, or after all if there are fewer, (n, n_scores)."""
         validation, result, rules = self.validation, self.result, self.rules
         assert validation is not None
         n = min(n_rounds, result.n_rounds) * result.per_round
         raw = _tile(result.base, len(validation.matrix), "C" if rules.one_tree else "F")
-        reader = HeldOutRows(validation.matrix, self.bins.n_categories) if rules.prediction is None else None
+        self._read_cells()
+        reader = HeldOutRows(validation.matrix, self.bins.n_categories) if self.reads_grown_trees else None
         for tree, score in zip(result.trees[:n], result.output, strict=False):
-            self._add_held_out(tree, raw, score, reader)
+            finished = None
+            if reader is None and rules.prediction is not None:
+                finished = rules.prediction.finish(tree)
+            self._add_held_out(tree, finished, raw, score, reader)
         return raw
 
-    def _add_held_out(self, tree: NewtonTree, raw: np.ndarray, score: int, reader: HeldOutRows | None) -> None:
-        """Add a tree to raw scores of the validation rows."""
-        if reader is not None:
-            reader.add(tree, raw, score)
-            return
-        assert self.rules.prediction is not None
-        assert self.validation is not None
-        raw[:, score : score + tree.values.shape[1]] += self.rules.prediction.predict(
-            boosted_tree(tree), self.validation
-        )
+    def _add_held_out(
+        self, tree: NewtonTree, finished: SoftTree | None, raw: np.ndarray, score: int, reader: HeldOutRows | None
+    ) -> None:
+        """Add a tree to raw scores of the validation rows: the finished one if there is one, or else as it is read."""
+        cells = self.cells[1]
+        if finished is None:
+            assert reader is not None
+            reader.add(tree, cells, raw, score)
+        else:
+            assert self.validation is not None
+            columns = slice(score, score + tree.values.shape[1])
+            raw[:, columns] += finished.predict(self.validation.matrix, widths=cells)
 
     def _kernels_of(self, number: int) -> Boxes:
         """The kernels of a round."""
@@ -430,15 +463,18 @@ class Rounds:
         if not loss.has_exact_leaves:
             refit_leaves(tree, loss, data.y, data.weights, self.raw, score, rules.limits.directions)
         take_step(tree.values, loss.max_step, rules.learning_rate, self.result.n_rounds)
-        if rules.prediction is not None:
-            self.updated[:, columns] += rules.prediction.predict(boosted_tree(tree), data)
+        cells, finished = self.cells[0], None
+        if rules.prediction is not None and not self.reads_grown_trees:
+            finished = rules.prediction.finish(tree)
+        if finished is not None:
+            self.updated[:, columns] += finished.predict(data.matrix, widths=cells)
         elif not self.all_rows:
             tree.add_to(self.updated, score, self.growers[worker].threads)
         else:
-            self.all_rows[worker].add(tree, self.updated, score)
+            self.all_rows[worker].add(tree, cells, self.updated, score)
         if self.raw_validation is not None:
-            reader = self.held_out[worker] if rules.prediction is None else None
-            self._add_held_out(tree, self.raw_validation, score, reader)
+            reader = self.held_out[worker] if finished is None else None
+            self._add_held_out(tree, finished, self.raw_validation, score, reader)
         return replace(tree, leaves=_NONE, rows=_NONE, shares=None)
 
 

@@ -34,6 +34,9 @@ ITEM = np.dtype([("row", "i8"), ("share", "f8")])
 NODE, BEGIN, END, BOUND, BEFORE = 0, 1, 2, 3, 4
 LOWER, UPPER, NEITHER = 0, 1, 2
 
+# With larger half-widths, lengths of boxes may overflow.
+LARGEST_WIDTH = 1e150
+
 
 class KernelTrees(NamedTuple):
     """Trees of kernel gates, their nodes numbered through.
@@ -230,7 +233,7 @@ def divide(points, cells, node, begin, n_left, n_right, n_between, trees, lists)
             width = cells[row, j]
         if np.isnan(x):
             left = share * trees.missing_left[node]
-        elif only_boxes and not np.isnan(width):
+        elif only_boxes and width < LARGEST_WIDTH:
             left = share * box_share(trees.thresholds[node], x, width, lo, hi)
         else:
             lower = 0.0

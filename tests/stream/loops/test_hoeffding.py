@@ -728,3 +728,15 @@ def test_leaves_may_grow_in_time_and_within_the_limits_of_depth_and_inner_nodes(
         assert own.numbers[1, LAST_ATTEMPT] == (150.0 if seen == 150.0 else 100.0)
     own.nodes[1, DEPTH], own.counters[N_INNER], own.numbers[1, LAST_ATTEMPT] = 2, 4, 0.0
     assert [loop.is_time(1, seen, own) for seen in (9.0, 10.0, 19.0, 20.0)] == [False, True, False, True]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize(("copies", "left_over", "plain", "model"), [(1.0, 4.0, 5.0, 4.0), (0.0, 5.0, 5.0, 0.0)])
+def test_copies_are_judged_until_both_predictions_are_right(copies, left_over, plain, model):
+    settings = Settings(grace_period=1e9, leaf_prediction=ADAPTIVE, judges_copies=copies)
+    own, classes, statistics = HoeffdingClassTree(settings, Limits(), 2, N_CLASSES)._groups()
+    rows = Rows(np.array([[1.0, 2.0]]), np.array([1]), None, np.array([5.0]), np.empty((0, 0)))
+    # An empty leaf counts as right with its majority; naive Bayes knows the class after the first copy.
+    assert loop.judge(rows, 0, 0, -1, own, classes, statistics) == left_over
+    assert own.numbers[0, [PLAIN_SCORE, MODEL_SCORE]].tolist() == [plain, model]
+    assert classes.counts[0].tolist() == [0.0, 5.0 - left_over, 0.0]

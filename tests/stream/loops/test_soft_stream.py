@@ -473,6 +473,18 @@ def test_weight_2_is_the_row_twice_and_weight_0_is_none(is_class):
 
 
 @pytest.mark.tiny
+def test_errors_of_rows():
+    for is_class, expected in ((True, 0.75), (False, 3.5)):
+        tree = growing(SoftStream(3, 2 if is_class else 1, is_class))
+        tree.arrays["target_scaler"][[layout.CENTRE, layout.INVERSE], 0] = 1.0, 2.0
+        _, soft, path, _ = tree._groups()
+        path.slope[0] = [0.75, 0.25] if is_class else [0.5]
+        labels, targets = (np.array([0, 1]), None) if is_class else (None, np.array([0.0, 3.0]))
+        rows = layout.Rows(np.zeros((2, 3)), labels, targets, np.ones(2), np.empty((0, 0)))
+        assert loop.miss(rows, 1, soft, path) == expected
+
+
+@pytest.mark.tiny
 @kinds
 def test_with_a_small_error_the_rest_of_a_row_is_learned_at_once(is_class):
     X, labels, targets, weights = stream(2, n=200)

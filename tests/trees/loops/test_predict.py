@@ -1,5 +1,7 @@
 """Fast predictions: the loops against reference implementations, whole models against the general walk."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -362,6 +364,10 @@ def test_half_widths_that_overflow_divide_by_halves():
     )  # fmt: skip
     assert not tree._only_boxes
     assert tree.predict(np.array([[3.0], [-np.inf], [np.inf]])).ravel().tolist() == [0.5, 0.0, 1.0]
+    tree = replace(tree, width=np.array([0.5, 0.0, 0.0]))
+    assert tree._only_boxes
+    widths = np.array([[1.7e308], [np.nan], [0.0]])
+    assert tree.predict(np.array([[3.0], [1.5], [1.5]]), widths=widths).ravel().tolist() == [0.5, 0.5, 0.0]
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 8, 9, 1023, 1024, 1025])

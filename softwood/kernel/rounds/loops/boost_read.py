@@ -40,8 +40,11 @@ def set_gates(nodes, widths, n_categories, gates, missing_left, thresholds, half
                 gates[nodes[line]["parent"]]["right"] = line
 
 
-def read_rows(points, block, trees, lists, value, out):
-    """Add the predictions of one tree to `out` (n, n_values), for `block` rows at once."""
+def read_rows(points, cells, block, trees, lists, value, out):
+    """Add the predictions of one tree to `out` (n, n_values), for `block` rows at once.
+
+    cells : (n, p) half-widths of single cells (nan: those of the tree), or None
+    """
     n = points.shape[0]
     for begin in range(0, n, block):
-        add_block(points, None, begin, min(begin + block, n), 0, trees, lists, value, 0, out)
+        add_block(points, cells, begin, min(begin + block, n), 0, trees, lists, value, 0, out)

@@ -45,9 +45,14 @@ def test_rows_are_read_as_by_the_finished_tree(width, n_categories):
     is_inner = finished.children_left >= 0
     for name in ("feature", "left", "right"):
         np.testing.assert_array_equal(trees.gates[name][is_inner], finished._gates[name][is_inner])
-    read_rows(points, 64, trees, kernel_lists(64, finished.max_depth, 3), tree.values.copy(), raw[:, 1:])
+    read_rows(points, None, 64, trees, kernel_lists(64, finished.max_depth, 3), tree.values.copy(), raw[:, 1:])
     np.testing.assert_array_equal(raw[:, 0], 1.0)
     np.testing.assert_allclose(raw[:, 1], 1.0 + finished.predict(points)[:, 0], rtol=1e-12)
+    cells = np.random.default_rng(1).choice([np.nan, 0.0, 0.2, 2.0], size=points.shape)
+    with_cells = np.zeros((len(points), 1))
+    read_rows(points, cells, 64, trees, kernel_lists(64, finished.max_depth, 3), tree.values.copy(), with_cells)
+    np.testing.assert_allclose(with_cells, finished.predict(points, widths=cells), rtol=1e-12)
+    assert not np.allclose(with_cells[:, 0], raw[:, 1] - 1.0)
 
 
 def test_held_out_rows_take_trees_of_any_size():
@@ -55,7 +60,7 @@ def test_held_out_rows_take_trees_of_any_size():
     points = small[2]
     rows, raw, expected = HeldOutRows(points, small[1].n_categories), np.zeros((len(points), 1)), 0.0
     for tree, _, _ in (small, large, small):
-        rows.add(tree, raw, 0)
+        rows.add(tree, None, raw, 0)
         expected = expected + boosted_tree(tree).predict(points)
     np.testing.assert_allclose(raw, expected, rtol=1e-12)
 
@@ -63,5 +68,5 @@ def test_held_out_rows_take_trees_of_any_size():
 def test_half_widths_that_overflow():
     tree, bins, points = grown(1e308)
     raw = np.zeros((len(points), 1))
-    HeldOutRows(points, bins.n_categories).add(tree, raw, 0)
+    HeldOutRows(points, bins.n_categories).add(tree, None, raw, 0)
     np.testing.assert_allclose(raw, boosted_tree(tree).predict(points), rtol=1e-12)
