@@ -67,7 +67,7 @@ class BoostingParameters(KernelModel):
         Factor on the bandwidth after each round, in (0, 1]. Below 1, the first rounds learn smooth structure and later
         rounds learn sharper details.
     crisp_every : int or "auto"
-        Every so manieth round has a bandwidth of 0, which learns the steps that kernels blur; 0 means none. "auto"
+        One round in so many has a bandwidth of 0, and learns the steps that kernels blur; 0 means none. "auto"
         chooses 0 or 3 together with the bandwidth if `bandwidth` and `max_iter` are "auto", no measurement errors are
         known, and predictions have the kernels of the fit; otherwise it is 0.
     max_leaf_nodes : int, "auto" or None

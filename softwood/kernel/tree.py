@@ -119,7 +119,7 @@ class _KernelTree(SearchedKernelModel):
         counts as the nearest end of it, and a missing value counts as the mean. Categories and columns with measurement
         errors have no trend. "auto" tries a trend if the number of leaves is given or chosen and the bandwidth is
         chosen, and keeps it if the held-out loss of refined trees beside it is smaller, or larger by at most a quarter
-        of its standard error. The model is then the sum ``forest_`` of the tree and of one tree for each column of the
+        of its standard error; trees of classes with more than 256 chosen leaves have none. The model is then the sum ``forest_`` of the tree and of one tree for each column of the
         trend. Trends of classes add up to log odds, or to scores before the softmax.
     bandwidth_per_node : bool
         If True, compute the bandwidths again at every node from the rows in that node. Requires `bandwidth` to be
@@ -181,13 +181,15 @@ class _KernelTree(SearchedKernelModel):
             )
             stages = fit.stages()
             widths = self._given_widths(data)
-            targets, trend = data.targets, self._choose_trend(rows, limits, widths, stages)
-            if trend is not None:
-                data = replace(data, targets=trend.residuals, criterion="squared_error")
-                rows = replace(rows, data=data)
-            learned = Learned.of(targets, None if trend is None else trend.predictions)
-            choice = self._choose(rows, limits, widths, learned, stages)
-            widths, passes = choice.widths, choice.passes
+            targets, alone, given = data.targets, rows, widths
+            trend = self._choose_trend(rows, limits, widths, stages)
+            rows, learned = _beside(alone, trend)
+            choice = self._choose(rows, limits, given, learned, stages)
+            if trend is not None and self.trend == "auto" and learned.is_class and self._is_too_large(choice):
+                trend = None  # scores of classes have to be refined, and such large trees are not
+                rows, learned = _beside(alone, trend)
+                choice = self._choose(rows, limits, given, learned, stages)
+            data, widths, passes = rows.data, choice.widths, choice.passes
             problem = rows.problem(widths)
             with stages.stage("grow", "part") as steps:
                 if self.bandwidth_per_node:
@@ -231,11 +233,13 @@ class _KernelTree(SearchedKernelModel):
             if self.trend == "linear" or found is None:
                 return found
             own = SCALE * rows.data.deviations if widths is None else widths
-            beside = replace(rows, data=replace(rows.data, targets=found.residuals, criterion="squared_error"))
-            targets, size = rows.trial.targets, self.max_leaf_nodes
+            size = self.max_leaf_nodes
+            choices = [
+                self._refinement_choice(beside, limits, own, learned, steps)
+                for beside, learned in (_beside(rows, None), _beside(rows, found))
+            ]
             is_better = is_trend_better(
-                self._refinement_choice(rows, limits, own, Learned.of(targets), steps),
-                self._refinement_choice(beside, limits, own, Learned.of(targets, found.predictions), steps),
+                *choices,
                 None if size is None or isinstance(size, str) else int(size),
                 refines=self._refines,
             )
@@ -386,6 +390,10 @@ class _KernelTree(SearchedKernelModel):
         if self.max_leaf_nodes == "auto":
             return not self.bandwidth_per_node and self.ccp_alpha == 0 and self.growth == "node"
         return isinstance(self.max_leaf_nodes, str)
+
+    def _is_too_large(self, choice: _Choice) -> bool:
+        """Whether so many leaves were chosen that trees are not refined."""
+        return self._chooses_size and (choice.own_limits.max_leaf_nodes or 0) > MOST_REFINED
 
     @property
     def _refines(self) -> bool:
@@ -565,6 +573,15 @@ class _KernelTree(SearchedKernelModel):
 
     def _no_errors_with_node_widths(self) -> ValueError:
         return parameter_error(self, "bandwidth_per_node", "False with measurement errors", True)
+
+
+def _beside(rows: TreeRows, trend: HeldOutTrend | None) -> tuple[TreeRows, Learned]:
+    """The rows with what a trend leaves of their targets, and what the finished tree learns beside it."""
+    targets = rows.data.targets
+    if trend is None:
+        return rows, Learned.of(targets)
+    data = replace(rows.data, targets=trend.residuals, criterion="squared_error")
+    return replace(rows, data=data), Learned.of(targets, trend.predictions)
 
 
 def _is_refined(tree: SoftTree, passes: Passes | None, learned: Learned) -> bool:

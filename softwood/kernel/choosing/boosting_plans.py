@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 __all__ = ["CRISP", "PLANS", "Kernels", "Plan"]
 
-# A bandwidth in standard deviations, and every so manieth round a bandwidth of 0; 0: no such rounds.
+# A bandwidth in standard deviations, and `crisp_every`: one round in so many has a bandwidth of 0; 0: none.
 Kernels: TypeAlias = tuple[float, int]
 SOFT, MIXED, CRISP = (0.4, 0), (0.4, 3), (0.0, 0)
 
@@ -47,7 +47,7 @@ class Plan:
     n_models: int = 1
 
     def without_mixtures(self, crisp_every: int) -> Plan:
-        """The plan if every so manieth round is crisp, whatever the bandwidth."""
+        """The plan with `crisp_every` given, whatever the bandwidth."""
 
         def fixed(kernels: Kernels) -> Kernels:
             return 0.0 if kernels[1] else kernels[0], crisp_every

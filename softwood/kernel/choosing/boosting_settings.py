@@ -72,7 +72,7 @@ class Setting:
     min_mass : smallest mass of a leaf
     n_features : number of features drawn for each tree
     categories : how categories are ordered, see `BoostingRules`
-    crisp_every : every so manieth round has a bandwidth of 0; 0: none
+    crisp_every : one round in so many has a bandwidth of 0; 0: none
     """
 
     scale: float | None

@@ -121,7 +121,7 @@ class BoostingRules:
     by_statistic : (p,) columns of statistics of categories: trees grow with kernels on them, and predict without,
         because finished trees have sets; None if there are none
     decay : factor on the bandwidth after each round
-    crisp_every : every so manieth round has a bandwidth of 0; 0: none
+    crisp_every : one round in so many has a bandwidth of 0; 0: none
     subsample : fraction of the rows for each round;  n_features : number of features drawn for each tree
     one_tree : whether a round has one tree for all raw scores, with a vector of values in every leaf
     n_iter_no_change, tol : stop after this many rounds in a row in which the validation loss falls by no more than

@@ -79,5 +79,6 @@ def test_the_unit_of_such_a_column_does_not_matter():
     y = (X[:, 0] + 0.3 * rng.normal(size=200) > 0).astype(int)
     X[5, 0] = 2.0**40
     scaled = X * [2.0**-20, 1.0]
-    one, other = (KernelTreeClassifier(random_state=0).fit(rows, y) for rows in (X, scaled))
+    # Not refined: the folds depend on what the rows hold, and may choose other numbers of passes.
+    one, other = (KernelTreeClassifier(refine=False, random_state=0).fit(rows, y) for rows in (X, scaled))
     np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(scaled), rtol=1e-6, atol=1e-9)

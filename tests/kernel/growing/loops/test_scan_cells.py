@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softwood.compiled.growing import add_exactly, place_boxes, scan_column, scan_points, sort_boxes
+from softwood.compiled.growing import (
+    add_exactly,
+    is_by_cell,
+    place_boxes,
+    scan_boxes,
+    scan_column,
+    scan_points,
+    sort_boxes,
+)
 from softwood.kernel.growing.loops.groups import Bins, Goal, Kernels
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import Search
@@ -117,6 +125,22 @@ def test_places_of_boxes():
     assert np.all(np.diff(search.knots.open_rates[:n]) >= 0)
     assert sorted(search.knots.orders[ends, :n].tolist()) == [0, 1, 2, 3, 4]
     assert search.knots.atoms[:n, 2].tolist() == [1.2] * 5, "with the point that has no value"
+
+
+@pytest.mark.tiny
+def test_the_scan_of_sorted_boxes_finds_the_gap_between_them():
+    points = np.array([[1.0, 0.0], [2.0, 2.0], [1.0, 0.0]])  # mass and sum
+    bins, kernels, feature, rows, begin, m, _, search = space(np.array([0.0, 3.0, 0.5]), np.full(3, 0.5), points)
+    assert is_by_cell(kernels, 0)
+    assert not is_by_cell(None, 0)
+    place_boxes(bins, kernels, feature, rows, begin, m, EVERYWHERE, search.knots.cells)
+    sorted_boxes = sort_boxes(
+        search.knots.cells, m, points, np.empty(0, np.int32), 1, search.knots, search.work
+    )  # fmt: skip
+    goal = Goal(np.nan, np.nan, 1.0, 1e-12, 1, SQUARED)
+    merit, threshold, left = scan_boxes(*sorted_boxes, EVERYWHERE, goal, search.knots, search.work)
+    assert (merit, left) == pytest.approx((0.0**2 / 2 + 2.0**2 / 2, 2.0))
+    assert 1.0 <= threshold <= 2.5
 
 
 @pytest.mark.tiny

@@ -11,6 +11,7 @@ from softwood.kernel.rounds.loops.boost_search import (
     BY_NUMBER,
     DRAWN,
     GAIN,
+    KEY_BITS,
     LEFT_W,
     MISSING_LEFT,
     THRESHOLD,
@@ -125,6 +126,15 @@ def test_order_by_number():
     for last, expected in enumerate(({0, 1, 2, 3}, {0, 1, 2, 3, 4}, {0, 1, 2, 3, 4, 5})):
         loop.set_subset(table, 1, bins, 10.0, (last + 0.5, 5.0), rules, *scratch, subsets, 0)
         assert members(subsets) == expected
+
+
+def test_mixed_bits_are_different_and_spread():
+    mixed = np.array([loop.mix_bits(x) for x in range(4096)])
+    assert len(set(mixed.tolist())) == 4096, "a number has one source"
+    assert np.all((mixed >= 0) & (mixed <= KEY_BITS))
+    parts = np.bincount(mixed >> 27, minlength=16)
+    assert parts.sum() == 4096
+    assert np.all(np.abs(parts - 256) < 6 * 16), "as drawn numbers are, in each of 16 parts"
 
 
 def test_drawn_orders():
