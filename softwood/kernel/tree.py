@@ -119,8 +119,9 @@ class _KernelTree(SearchedKernelModel):
         counts as the nearest end of it, and a missing value counts as the mean. Categories and columns with measurement
         errors have no trend. "auto" tries a trend if the number of leaves is given or chosen and the bandwidth is
         chosen, and keeps it if the held-out loss of refined trees beside it is smaller, or larger by at most a quarter
-        of its standard error; trees of classes with more than 256 chosen leaves have none. The model is then the sum ``forest_`` of the tree and of one tree for each column of the
-        trend. Trends of classes add up to log odds, or to scores before the softmax.
+        of its standard error; trees of classes with more than 256 chosen leaves have none. The model is then the sum
+        ``forest_`` of the tree and of one tree for each column of the trend. Trends of classes add up to log odds, or
+        to scores before the softmax.
     bandwidth_per_node : bool
         If True, compute the bandwidths again at every node from the rows in that node. Requires `bandwidth` to be
         numbers, "silverman" or "loo".
