@@ -46,7 +46,8 @@ def run(chosen: argparse.Namespace) -> int:
         raise UsageError("--target and --rows need a table.")
     if chosen.rows < 0:
         raise UsageError(f"--rows: must be at least 0, got {chosen.rows}.")
-    known = FittedModel.of(load_model(chosen.model), "report")
+    model = load_model(chosen.model)
+    known = FittedModel.of(model, "report")
     X = y = None
     words = ""
     if chosen.data is not None:
@@ -66,7 +67,7 @@ def run(chosen: argparse.Namespace) -> int:
         f"softwood.report(softwood.load({str(chosen.model)!r}), {str(chosen.output)!r}{words})",
     )
     try:
-        made = report(known, chosen.output, X=X, y=y, rows=rows)
+        made = report(model, chosen.output, X=X, y=y, rows=rows)
     except TypeError as error:
         raise CommandError(str(error)) from None
     print_text(f"{chosen.output}: {len(made.html) / 1e3:,.0f} kB")

@@ -235,12 +235,13 @@ class _KernelTree(SearchedKernelModel):
                 return found
             own = SCALE * rows.data.deviations if widths is None else widths
             size = self.max_leaf_nodes
-            choices = [
-                self._refinement_choice(beside, limits, own, learned, steps)
-                for beside, learned in (_beside(rows, None), _beside(rows, found))
-            ]
+            without, beside = (
+                self._refinement_choice(each, limits, own, learned, steps)
+                for each, learned in (_beside(rows, None), _beside(rows, found))
+            )
             is_better = is_trend_better(
-                *choices,
+                without,
+                beside,
                 None if size is None or isinstance(size, str) else int(size),
                 refines=self._refines,
             )

@@ -45,7 +45,7 @@ def packed_uncertainty(model: Any, known: FittedModel, shown: FittedModel) -> di
 def _end(model: Any, coverage: float, sign: float) -> dict[str, Any]:
     """For each target, the output that an end is measured from, and how many local spreads it is away."""
     calibration, level = model.calibration_, 0.5 + 0.5 * coverage
-    outputs = model.outputs_at(0.5 + sign * 0.5 * coverage).tolist()
+    outputs = model._outputs_at(0.5 + sign * 0.5 * coverage).tolist()
     bounds = [calibration.bounds(sign * calibration.scores[:, k], level, None) for k in outputs]
     return {"outputs": outputs, "bounds": _plain(sign * np.concatenate(bounds))}
 

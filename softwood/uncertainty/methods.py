@@ -223,7 +223,7 @@ class CalibratedRegressor(CalibratedModel):
         """
         coverage, calibration = check_coverage(coverage), self._calibration()
         matrix, predictions = self._point(X, **conditions)
-        sources = self.outputs_at(0.5 - 0.5 * coverage), self.outputs_at(0.5 + 0.5 * coverage)
+        sources = self._outputs_at(0.5 - 0.5 * coverage), self._outputs_at(0.5 + 0.5 * coverage)
         members = self._members(matrix, X, **conditions)
         ends = calibration.ends(matrix, predictions, coverage, members, sources)
         return ends[:, :, 0] if self._is_one_target else ends
@@ -256,7 +256,7 @@ class CalibratedRegressor(CalibratedModel):
         self._check_one_target("predict_quantiles")
         matrix, predictions = self._point(X, **conditions)
         order = np.argsort(levels, kind="stable")
-        outputs = np.array([self.outputs_at(level)[0] for level in levels[order].tolist()])
+        outputs = np.array([self._outputs_at(level)[0] for level in levels[order].tolist()])
         found = np.sort(calibration.quantiles(matrix, predictions, levels[order], outputs), axis=1)
         out = np.empty_like(found)
         out[:, order] = found
@@ -319,10 +319,10 @@ class CalibratedRegressor(CalibratedModel):
         return self._quantiles() is not None or bool(getattr(model, "_is_flat_", True))
 
     def _check_one_target(self, method: str) -> None:
-        if not self._is_one_target and len(self.outputs_at(0.5)) > 1:
+        if not self._is_one_target and len(self._outputs_at(0.5)) > 1:
             raise ValueError(f"{method} needs a model of one target. This {type(self).__name__} has several.")
 
-    def outputs_at(self, level: float) -> np.ndarray:
+    def _outputs_at(self, level: float) -> np.ndarray:
         """For each target, the output that a quantile at this level is measured from."""
         quantiles = self._quantiles()
         if quantiles is None:

@@ -268,8 +268,12 @@ def test_intervals_and_sets(run):
     lines = read_json(run("predict", "amount.softwood", "table.csv", "--coverage", "0.8", "--json"))
     assert list(lines[0]) == ["prediction", "lower", "upper"]
     assert all(line["lower"] < line["upper"] for line in lines)
-    error = run("predict", "kind.softwood", "table.csv", "--coverage", "0.8", status=1)
-    assert "Call calibrate(X, y)" in error  # a tree has no rows out of the bag
+    lines = read_json(run("predict", "kind.softwood", "table.csv", "--coverage", "0.8", "--json"))
+    assert list(lines[0])[-2:] == ["in set large", "in set small"]
+    assert all(line["in set large"] or line["in set small"] for line in lines)
+    run("fit", "table.csv", "--target", "kind", "--set", "bandwidth=0.1", "max_leaf_nodes=3", "-o", "given.softwood")
+    error = run("predict", "given.softwood", "table.csv", "--coverage", "0.8", status=1)
+    assert "Call calibrate(X, y)" in error  # nothing was chosen, so no rows were held out
 
 
 def test_standard_input(folder):
