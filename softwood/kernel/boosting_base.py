@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import field, replace
 from inspect import signature
-from typing import Any, Self
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -40,6 +40,9 @@ from softwood.trees.forest import SoftForest
 from softwood.uncertainty.held_out import HeldOut
 
 __all__ = ["KernelBoosting"]
+
+# Half-widths (p,) and rules of each of the models whose mean is the result.
+Members: TypeAlias = list[tuple[np.ndarray, BoostingRules]]
 
 # early_stopping="auto" stops early above this number of rows, as in scikit-learn.
 STOP_FROM = 10_000
@@ -118,17 +121,20 @@ class KernelBoosting(BoostingParameters):
             self._loss_ = rows.loss
             stages = fit.stages()
             rules = self._rules_for(rules, rows, is_given=validation[0] is not None)
-            rules, widths, held_out = self._search(rules, rows, stages)
+            members, held_out = self._search(rules, rows, stages)
+            widths, rules = members[0]
+            for own, _ in members:  # that of one with kernels
+                widths = np.maximum(widths, own)
             self.bandwidths_ = np.where(self.columns_.is_category, 0.0, widths)
-            self._prediction_kernels_ = self._kernels_of(rules, widths, rows)
-            result = Boosted(rows.start, n_models=rules.n_models)
+            self._prediction_kernels_ = self._kernels_of(members, widths, rows)
+            result = Boosted(rows.start, n_models=len(members))
 
             def results() -> dict[str, Any]:
                 return {"history_": list(stages.history), **self._results(result, rules, rows)}
 
             try:
                 with stages.stage("boost", "round", rules.n_rounds) as steps:
-                    rows.boost(widths, rules.at(widths), result, steps, results)
+                    rows.boost(members, result, steps, results)
             except KeyboardInterrupt:
                 if result.n_rounds:
                     self.__dict__.update(results())
@@ -240,11 +246,12 @@ class KernelBoosting(BoostingParameters):
     def _has_node_widths(self) -> bool:
         return self.bandwidth_decay != 1.0
 
-    def _kernels_of(self, rules: BoostingRules, widths: np.ndarray, rows: BoostingRows) -> PredictionKernels:
-        """Prediction kernels of a model with these half-widths (p,)."""
+    def _kernels_of(self, members: Members, widths: np.ndarray, rows: BoostingRows) -> PredictionKernels:
+        """Prediction kernels of a model of these half-widths (p,) and, in some trees, of 0."""
         kernels = self._make_prediction_kernels(widths, rows.data)
         keeps = isinstance(self.prediction_bandwidth, str) and self.prediction_bandwidth == "same"
-        return replace(kernels, has_crisp_trees=keeps and rules.crisp_every > 0)
+        has_crisp = any(rules.crisp_every > 0 or not np.array_equal(own, widths) for own, rules in members)
+        return replace(kernels, has_crisp_trees=keeps and has_crisp)
 
     def _check_errors(self) -> None:
         """Refuse parameters that do not go with measurement errors."""
@@ -305,7 +312,7 @@ class KernelBoosting(BoostingParameters):
         loss, train, l2 = rows.loss, rows.train, rules.limits.l2
         if is_auto(self.l2_regularization):  # in the unit of the second derivatives
             l2 = loss.hessian_unit(train.y, train.weights) * l2
-        kernels = self._kernels_of(rules, np.zeros(train.matrix.shape[1]), rows)
+        kernels = self._kernels_of([], np.zeros(train.matrix.shape[1]), rows)
         directions = self._checked_directions(loss, kernels)
         min_mass = self._least_mass(rules.limits.min_mass, rows.total)
         stops = rows.has_validation and not (is_given and self.early_stopping is False)
@@ -321,38 +328,44 @@ class KernelBoosting(BoostingParameters):
 
     def _search(
         self, rules: BoostingRules, rows: BoostingRows, stages: Steps
-    ) -> tuple[BoostingRules, np.ndarray, HeldOut | None]:
-        """The rules and half-widths with everything that is "auto" chosen, and the rows that rounds were counted on."""
+    ) -> tuple[Members, HeldOut | None]:
+        """The models with everything that is "auto" chosen, and the rows that rounds were counted on."""
         widths = self._given_widths(rows.data)
         choices = self._choices(rules, rows, widths is None)
-        setting, held_out = choices.first, None
+        settings, held_out = [choices.first], None
+        n_rounds: list[int] = []
         with Threads(effective_n_jobs(self.n_jobs)) as threads:
             plan = PLANS[self.quality]
             search = Search(rows, rules, widths, threads, self.max_bins, plan.n_folds, plan.n_parts)
             if search.is_possible and choices.trials:
                 with stages.stage("search", "trial", len(choices.trials)) as steps:
-                    setting = search.choose(choices, rules.n_rounds, steps)
+                    settings = search.choose(choices, min(rules.n_models, plan.n_settings), rules.n_rounds, steps)
             if search.is_possible and is_auto(self.max_iter) and rules.n_iter_no_change is None:
                 with stages.stage("count rounds", "run", 1) as steps:
                     step = steps.begin()
-                    rules = replace(rules, n_rounds=search.count_rounds(setting))
+                    n_rounds = search.count_rounds(settings)
+                    rules = replace(rules, n_rounds=round(np.mean(n_rounds)))
                     step.end(n_rounds=rules.n_rounds)
             elif not rows.has_validation:
-                search.follow(rules.n_rounds)
+                search.follow(settings, rules.n_rounds)
             if isinstance(rows, BoostingRowsInMemory):
                 held_out = HeldOut.together([rows.with_predictions(*part) for part in search.held_out()])
         if search.trials:
             self.search_ = [trial.as_dict() for trial in search.trials]
-        if setting.scale is not None:
-            self.bandwidth_ = setting.scale
-            widths = setting.scale * rows.spreads
+        first = settings[0]
+        if first.scale is not None:
+            self.bandwidth_ = first.scale
         self.max_leaf_nodes_, self.min_mass_, self.max_features_, self.crisp_every_ = (
-            setting.max_leaves, setting.min_mass, setting.n_features, setting.crisp_every
+            first.max_leaves, first.min_mass, first.n_features, first.crisp_every
         )  # fmt: skip
-        assert widths is not None
-        rules = setting.of(rules)
-        draws = rules.one_tree or rules.subsample < 1.0 or setting.n_features < rows.data.matrix.shape[1]
-        return rules if draws else replace(rules, n_models=1), widths, held_out
+        members = []
+        for setting, n_own in zip(settings, n_rounds or [rules.n_rounds] * len(settings), strict=True):
+            own = widths if setting.scale is None else setting.scale * rows.spreads
+            assert own is not None
+            rate = rules.learning_rate * n_own / rules.n_rounds  # so that all need the same number of rounds
+            members.append((own, replace(setting.of(rules), learning_rate=rate).at(own)))
+        draws = rules.one_tree or rules.subsample < 1.0 or first.n_features < rows.data.matrix.shape[1]
+        return [members[k % len(members)] for k in range(rules.n_models if draws else len(members))], held_out
 
     def _choices(self, rules: BoostingRules, rows: BoostingRows, has_scales: bool) -> Choices:
         """What is compared: the values of the parameters that are "auto", if the rounds are, too."""
@@ -378,10 +391,11 @@ class KernelBoosting(BoostingParameters):
         may_mix = chooses and is_auto(self.crisp_every) and rules.prediction is None and self.growth == "node"
         if not may_mix or rules.decay != 1.0 or rows.data.errors:
             plan = plan.without_mixtures(rules.crisp_every)
+        mixes = may_mix and rules.decay == 1.0 and not rows.data.errors
         kernels, beyond = (plan.kernels, plan.beyond) if rows.spreads.any() else ((CRISP,), {})
         first = {name: values[0] for name, values in others.items()}
         setting = Setting(0.0 if has_scales else None, crisp_every=rules.crisp_every, **first)
-        return Choices(setting, kernels if has_scales else (), beyond, others)
+        return Choices(setting, mixes, kernels if has_scales else (), beyond, others)
 
     def _score_function(self, rows: BoostingRows) -> Callable[[BoostingData, np.ndarray], float] | None:
         """The scorer of `scoring` as a function of rows and their raw scores; None for the loss."""

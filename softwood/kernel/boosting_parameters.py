@@ -215,7 +215,8 @@ class BoostingParameters(KernelModel):
         limits, plan = self._limits(), PLANS[self.quality]
         rate = self._number_or_auto("learning_rate", plan.learning_rate, low=0.0, open_low=True)
         l2 = plan.l2 if is_auto(self.max_iter) else AUTO_L2
-        subsample = plan.subsample if is_auto(self.max_iter) or plan.n_models > 1 else 1.0
+        n_models = plan.n_models if is_auto(self.max_iter) and self.growth == "node" else plan.n_of_given
+        subsample = plan.subsample if is_auto(self.max_iter) or n_models > 1 else 1.0
         return BoostingRules(
             learning_rate=rate,
             n_rounds=self._most_rounds(rate),
@@ -230,7 +231,7 @@ class BoostingParameters(KernelModel):
             decay=check_number(self, "bandwidth_decay", self.bandwidth_decay, low=0.0, open_low=True, high=1.0),
             crisp_every=0 if is_auto(self.crisp_every) else self._given_crisp_every(),
             subsample=self._number_or_auto("subsample", subsample, low=0.0, open_low=True, high=1.0),
-            n_models=plan.n_models,
+            n_models=n_models,
             n_iter_no_change=self.n_iter_no_change,
             tol=check_number(self, "tol", self.tol, low=0.0),
         )

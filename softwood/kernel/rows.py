@@ -182,17 +182,17 @@ class BoostingRowsInMemory:
         return all(bool(np.all(rows.weights == 1)) for rows in (self.train, self.validation) if rows is not None)
 
     def boost(
-        self, widths: np.ndarray, rules: BoostingRules, result: Boosted, steps: Steps, snapshot: Snapshot
+        self, models: list[tuple[np.ndarray, BoostingRules]], result: Boosted, steps: Steps, snapshot: Snapshot
     ) -> None:
-        """Add trees to `result`, round by round; `widths` (p,) are the half-widths in the first round."""
+        """Add trees to `result`, round by round; models : half-widths (p,) in the first round, and rules of each."""
         scored = np.flatnonzero(self.train.group < SCORED_ROWS)
         with Threads(effective_n_jobs(self.n_jobs)) as threads:
             members = [
                 Rounds(
                     self.train, self.data.bins, widths, self.loss, rules, member_seed(self.seed, number), threads,
-                    result if rules.n_models == 1 else Boosted(result.base),
+                    result if len(models) == 1 else Boosted(result.base),
                     validation=self.validation, scored=scored,
                 )
-                for number in range(rules.n_models)
+                for number, (widths, rules) in enumerate(models)
             ]  # fmt: skip
-            boost(members[0] if rules.n_models == 1 else RoundsOfMembers(members, result), steps, snapshot)
+            boost(members[0] if len(models) == 1 else RoundsOfMembers(members, result), steps, snapshot)

@@ -29,7 +29,10 @@ class Plan:
     learning_rate : of the model; trials have larger ones
     l2 : penalty of the leaf values
     subsample : share of the rows that each tree is grown from
-    n_models : models that differ in the rows and columns that are drawn; the result is their mean
+    n_models : models that differ in the rows and columns that are drawn, and with several settings; the result is their
+        mean
+    n_of_given : the same if the number of rounds is given
+    n_settings : so many of the best settings are those of the models in turn
     """
 
     kernels: tuple[Kernels, ...] = (SOFT, MIXED)
@@ -45,6 +48,8 @@ class Plan:
     l2: float = 1.0
     subsample: float = 0.8
     n_models: int = 1
+    n_of_given: int = 1
+    n_settings: int = 2
 
     def without_mixtures(self, crisp_every: int) -> Plan:
         """The plan with `crisp_every` given, whatever the bandwidth."""
@@ -56,9 +61,9 @@ class Plan:
         return replace(self, kernels=tuple(map(fixed, self.kernels)), beyond=beyond)
 
 
-_BALANCED = Plan(shares=(1.0, 0.5), categories=("sets", "mixed", "codes"))
+_BALANCED = Plan(shares=(1.0, 0.5), categories=("sets", "mixed", "codes"), n_models=2)
 PLANS = {
     "fast": Plan(beyond={}, leaves_of_many=(31,), n_folds=4, n_parts=1, learning_rate=0.2),
     "balanced": _BALANCED,
-    "best": replace(_BALANCED, max_leaves=(16, 8, 31), n_models=4),
+    "best": replace(_BALANCED, max_leaves=(16, 8, 31), n_models=4, n_of_given=4),
 }

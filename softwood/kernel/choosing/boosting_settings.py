@@ -10,7 +10,7 @@ number of rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -82,6 +82,11 @@ class Setting:
     categories: str
     crisp_every: int
 
+    @property
+    def kernels(self) -> tuple[float | None, int]:
+        """What belongs to the kernels."""
+        return self.scale, self.crisp_every
+
     def of(self, rules: BoostingRules) -> BoostingRules:
         """The rules with this setting."""
         limits = replace(rules.limits, max_leaves=self.max_leaves, min_mass=self.min_mass)
@@ -97,12 +102,14 @@ class Choices:
     Attributes
     ----------
     first : the setting without a search
+    mixes : whether models of one mean may have different kernels
     kernels : bandwidths and `crisp_every` that are tried first; empty if the bandwidth is given
     beyond : which of these is tried after the best one
     others : values of other attributes of `Setting`; only one, if it is given
     """
 
     first: Setting
+    mixes: bool
     kernels: tuple[Kernels, ...]
     beyond: Mapping[Kernels, Kernels]
     others: Mapping[str, tuple[Any, ...]]
@@ -210,6 +217,14 @@ class _Course:
         return [np.inf if np.isnan(loss) else loss for loss in self._rounds.result.validation_losses]
 
 
+@dataclass(frozen=True)
+class _Finished:
+    """A trial on all parts, with its course on each of them."""
+
+    trial: Trial
+    courses: Sequence[_Course]
+
+
 class Search:
     """Trials on held-out rows.
 
@@ -240,23 +255,23 @@ class Search:
         self._data = in_observations(rows.train) if rows.categories is None else rows.train
         self._n_groups = int(self._data.group.max()) + 1
         self.trials: list[Trial] = []
-        self._folds: list[_Part] = []
-        # Of the best and of the latest trial, a course for each part.
-        self._leaders: list[_Course] = []
-        self._latest: list[_Course] = []
-        # Those that the rounds were counted or followed on, with this number of rounds.
-        self._counted: tuple[list[_Part], list[_Course], int] = [], [], 0
+        # Trials on all parts with a course for each of them, the best first; the parts by the number of their rows.
+        self._finished: list[_Finished] = []
+        self._divisions: dict[int, list[_Part]] = {}
+        # Those that the rounds were counted or followed on, with these numbers of rounds.
+        self._counted: tuple[list[_Part], list[tuple[Sequence[_Course], int]]] = [], []
 
     @property
     def is_possible(self) -> bool:
         """Whether there are enough different rows to hold some out."""
         return self._n_groups >= self._n_folds
 
-    def choose(self, choices: Choices, n_rounds: int, steps: Steps) -> Setting:
-        """The best setting.
+    def choose(self, choices: Choices, n_settings: int, n_rounds: int, steps: Steps) -> list[Setting]:
+        """The best settings, the best one first.
 
         Parameters
         ----------
+        n_settings : largest number of settings; their bandwidths are 0 or that of the best one of them with kernels
         n_rounds : number of rounds of the model; trials have fewer, with a larger learning rate instead
         steps : where each trial is reported
         """
@@ -265,63 +280,80 @@ class Search:
         rate = min(self._rules.learning_rate * n_rounds / rounds, self._fast_rate)
         best = choices.first
         for (stage, vary), step in zip(choices.trials, steps, strict=False):
-            trial = self._run(stage, vary(best), parts, rate, rounds, FAST_PATIENCE * self._rules.pace)
+            trial = self._run(stage, vary(best), parts, rate, rounds, FAST_PATIENCE * self._rules.pace).trial
             best = self.best.setting
             shown = {name: value for name, value in trial.as_dict().items() if name in _SHOWN and value is not None}
             step.end(None, **shown, validation_loss=trial.loss)
-        return best
+        settings = [best]
+        for other in (finished.trial.setting for finished in self._finished):
+            widths = {setting.scale for setting in [*settings, other]} - {0.0}
+            is_alike = len(widths) <= 1 if choices.mixes else other.kernels == best.kernels
+            if is_alike and other not in settings:
+                settings.append(other)
+        return settings[:n_settings]
 
-    def count_rounds(self, setting: Setting) -> int:
-        """The best number of rounds for all rows, with the learning rate of the model."""
+    def count_rounds(self, settings: list[Setting]) -> list[int]:
+        """The best numbers of rounds of these settings for all rows, with the learning rate of the model."""
         rate, parts = self._rules.learning_rate, self._parts(None)
-        is_known = self.trials and self._n_groups <= FOLD_ROWS and self._rules.score is None
-        if is_known and self.best.n_rounds < (FAST_ROUNDS - FAST_PATIENCE) * self._rules.pace:
-            trial, courses = self.best, self._leaders
-        else:
-            most = max(1, round(self._rules.n_rounds * rate / self._fast_rate))
-            if not is_known:
-                self._leaders = []
-            trial = self._run("rounds", setting, parts, self._fast_rate, most, PATIENCE * self._rules.pace)
-            courses = self._latest
-        self._counted = parts, courses, trial.n_rounds
+        trial_parts, self._counted = self._parts(TRIAL_ROWS), (parts, [])
         training_mass = sum(part.train.weights.sum() for part in parts) / len(parts)
-        more = trial.learning_rate / rate * self._data.weights.sum() / training_mass
-        return max(1, round(trial.n_rounds * more))
+        more = self._data.weights.sum() / training_mass
+        found = []
+        for setting in settings:
+            known = self._finished_of(setting) if parts is trial_parts and self._rules.score is None else None
+            if known is None or known.trial.n_rounds >= (FAST_ROUNDS - FAST_PATIENCE) * self._rules.pace:
+                most = max(1, round(self._rules.n_rounds * rate / self._fast_rate))
+                courses = [] if known is None else known.courses
+                known = self._run("rounds", setting, parts, self._fast_rate, most, PATIENCE * self._rules.pace, courses)
+            self._counted[1].append((known.courses, known.trial.n_rounds))
+            found.append(max(1, round(known.trial.n_rounds * (known.trial.learning_rate / rate * more))))
+        return found
 
-    def follow(self, n_rounds: int) -> None:
-        """Let the best trial go on as far as a model with this given number of rounds, unless that is far."""
+    def follow(self, settings: list[Setting], n_rounds: int) -> None:
+        """Let these trials go on as far as a model with this given number of rounds, unless that is far."""
         if not self.trials:
             return
-        n_trial = max(1, round(n_rounds * self._rules.learning_rate / self.best.learning_rate))
+        n_trial = max(1, round(n_rounds * self._rules.learning_rate / self.trials[0].learning_rate))
         if n_trial <= NEAR * FAST_ROUNDS * self._rules.pace:
-            for course in self._leaders:
+            known = [finished for setting in settings if (finished := self._finished_of(setting)) is not None]
+            for course in (course for finished in known for course in finished.courses):
                 course.go_on(n_trial, n_trial + 1, 0.0)
-            self._counted = self._parts(TRIAL_ROWS), self._leaders, n_trial
+            self._counted = self._parts(TRIAL_ROWS), [(finished.courses, n_trial) for finished in known]
 
     def held_out(self) -> Iterator[tuple[np.ndarray, np.ndarray, BoostingData]]:
-        """Of each part that the rounds were counted or followed on, the held-out rows with their raw scores then.
+        """Of each part that the rounds were counted or followed on, the held-out rows with their mean raw scores then.
 
         Yields the encoded rows, the raw scores, and the rows as the loss takes them.
         """
-        parts, courses, n_rounds = self._counted
-        for part, course in zip(parts, courses, strict=True):
-            yield part.matrix, course.scores(n_rounds), part.held_out
+        parts, counted = self._counted
+        for number, part in enumerate(parts):
+            scores = [courses[number].scores(n_rounds) for courses, n_rounds in counted]
+            yield part.matrix, scores[0] if len(scores) == 1 else np.mean(scores, axis=0), part.held_out
 
     @property
     def best(self) -> Trial:
         """The trial with the smallest loss so far, the first of several such."""
         return min(self.trials, key=lambda trial: trial.loss)
 
+    def _finished_of(self, setting: Setting) -> _Finished | None:
+        return next((finished for finished in self._finished if finished.trial.setting == setting), None)
+
     @property
     def _fast_rate(self) -> float:
         return max(self._rules.learning_rate, FAST_RATE_OF_VECTORS if self._rules.one_tree else FAST_RATE)
 
     def _run(
-        self, stage: str, setting: Setting, parts: list[_Part], rate: float, n_rounds: int, patience: int
-    ) -> Trial:
-        """Run a trial; the stage "rounds" continues the best one."""
+        self,
+        stage: str,
+        setting: Setting,
+        parts: list[_Part],
+        rate: float,
+        n_rounds: int,
+        patience: int,
+        courses: Sequence[_Course] = (),
+    ) -> _Finished:
+        """Run a trial, or continue its courses; the stage "rounds" only counts."""
         is_count = stage == "rounds"
-        courses = self._leaders if is_count else []
         if not courses:
             widths = self._widths_of(setting)
             rules = replace(setting.of(self._rules).at(widths), learning_rate=rate)
@@ -335,16 +367,15 @@ class Search:
         losses = _mean_of_parts(curves, parts)
         if len(curves) < len(parts):  # on the other parts, the same distance from the best one is assumed
             losses = losses + (self.best.loss - self._best_curve(len(curves), parts)[1:].min())
-        trial = Trial(stage, setting, rate, losses)
-        if not self.trials or trial.loss < self.best.loss:
-            self._leaders = courses
-        self.trials.append(trial)
-        self._latest = courses
-        return trial
+        self.trials.append(Trial(stage, setting, rate, losses))
+        finished = _Finished(self.trials[-1], courses)
+        if len(curves) == len(parts) and not is_count:
+            self._finished = sorted([*self._finished, finished], key=lambda finished: finished.trial.loss)
+        return finished
 
     def _best_curve(self, n_parts: int, parts: list[_Part]) -> np.ndarray:
         """Mean curve of the best trial on the first parts."""
-        return _mean_of_parts([np.array(course.losses) for course in self._leaders[:n_parts]], parts)
+        return _mean_of_parts([np.array(course.losses) for course in self._finished[0].courses[:n_parts]], parts)
 
     def _is_behind(self, curves: list[np.ndarray], parts: list[_Part]) -> bool:
         """Whether a trial with these curves on the first parts is clearly worse than the best one."""
@@ -359,14 +390,13 @@ class Search:
         """Training and held-out rows, divided by content: folds, or one part if there are many rows."""
         data, n_groups = self._data, self._n_groups
         number = np.random.default_rng([self._rows.seed, 2]).permutation(n_groups)[data.group]
-        if n_groups <= FOLD_ROWS:
-            if not self._folds:
-                held_out = [number % self._n_folds == fold for fold in range(self._n_parts)]
-                self._folds = [self._part(~is_held_out, is_held_out) for is_held_out in held_out]
-            return self._folds
         n_held_out = min(n_groups // 4, max(TRIAL_ROWS // 3, n_groups // 20))
-        end = n_groups if most_rows is None else n_held_out + most_rows
-        return [self._part((number >= n_held_out) & (number < end), number < n_held_out)]
+        is_many = n_groups > FOLD_ROWS
+        end = n_groups if most_rows is None or not is_many else min(n_groups, n_held_out + most_rows)
+        if end not in self._divisions:
+            masks = [number < n_held_out] if is_many else [number % self._n_folds == k for k in range(self._n_parts)]
+            self._divisions[end] = [self._part((number < end) & ~is_held_out, is_held_out) for is_held_out in masks]
+        return self._divisions[end]
 
     def _part(self, is_training: np.ndarray, is_held_out: np.ndarray) -> _Part:
         train, held_out = self._data.take(is_training), self._data.take(is_held_out)

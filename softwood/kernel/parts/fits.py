@@ -261,9 +261,10 @@ class BoostingRowsInParts(_RowsInParts):
         return self.loss.start(means[1:2] if n_classes == 2 else means[None] / means.sum(), None)
 
     def boost(
-        self, widths: np.ndarray, rules: BoostingRules, result: Boosted, steps: Steps, snapshot: Snapshot
+        self, models: list[tuple[np.ndarray, BoostingRules]], result: Boosted, steps: Steps, snapshot: Snapshot
     ) -> None:
-        """Add trees that grow level by level."""
+        """Add trees that grow level by level; there is one model."""
+        ((widths, rules),) = models
         found, data, p = self.found, self.data, len(widths)
         widths = data.problem(widths).widths
         rules = replace(rules, limits=_with_depth(rules.limits))

@@ -11,13 +11,14 @@ __all__ = ["RoundsOfMembers", "member_seed"]
 
 
 class RoundsOfMembers:
-    """The rounds of models that differ in the rows and columns drawn for their trees.
+    """The rounds of models that differ in the rows and columns drawn for their trees, and may differ in their settings.
 
     A round adds the trees of one round to each of them. Losses, early stopping and scores are those of the mean.
 
     Parameters
     ----------
-    members : `Rounds` of the same rows with different seeds, without any tree so far
+    members : `Rounds` of the same rows with different seeds, without any tree so far; those with the same rules share
+        their scratch space
     result : where the trees of all are stored, those of a round side by side
     """
 
@@ -35,13 +36,12 @@ class RoundsOfMembers:
 
     def run(self) -> dict[str, float]:
         """Add the trees of a round to each member; returns the losses after it."""
-        first = self.members[0]
         for member in self.members:
             n_before = len(member.result.trees)
             member.grow()
-            if member is first:  # they grow one after the other, with the same scratch space
-                for other in self.members[1:]:
-                    other.share_space(first)
+            for other in self.members:  # they grow one after the other
+                if other.rules is member.rules and not other.growers:
+                    other.share_space(member)
             self.result.trees += member.result.trees[n_before:]
             self.result.output += member.result.output[n_before:]
         return self._record()
