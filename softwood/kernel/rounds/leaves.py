@@ -15,11 +15,11 @@ LARGEST_STEP = 1e120
 
 def take_step(values: np.ndarray, max_step: float, learning_rate: float, number: int) -> None:
     """Turn the best leaf values of a tree of round `number` into those that the model adds, in place."""
-    np.clip(values, -max_step, max_step, out=values)
-    with np.errstate(over="ignore"):
-        values *= learning_rate
-    if not np.all(np.abs(values) <= LARGEST_STEP):
+    if max_step < np.inf:
+        np.clip(values, -max_step, max_step, out=values)
+    if not max(values.max(), -values.min()) <= LARGEST_STEP / learning_rate:
         raise too_fast(learning_rate, number + 1)
+    values *= learning_rate
 
 
 def too_fast(learning_rate: float, n_rounds: int) -> ValueError:

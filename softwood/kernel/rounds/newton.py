@@ -39,6 +39,7 @@ WORTH_THREADS = 1 << 17
 # A leaf with more rows than this is divided in blocks by several threads. Work is handed over twice, and a row takes
 # one to three nanoseconds.
 WORTH_DIVIDING = 1 << 17
+_NONE = np.empty(0)
 _NO_LIMIT = int(np.iinfo(np.int64).max)
 _MIN_HESSIAN = 1e-3  # as in scikit-learn; the value of a child with a smaller hessian is very uncertain
 
@@ -118,6 +119,10 @@ class NewtonTree:
             add(0, 0)
         else:
             threads.run(add, n_parts)
+
+    def without_rows(self) -> NewtonTree:
+        """The tree without the rows that it was grown on."""
+        return NewtonTree(self.nodes, self.widths, _NONE, _NONE, None, self.subsets, self.vectors, self.gained)
 
     def members(self, leaf: int) -> tuple[np.ndarray, np.ndarray | float]:
         """Rows of a leaf, and their memberships."""

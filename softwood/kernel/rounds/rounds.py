@@ -40,8 +40,6 @@ _ORDERS = {"sets": (BY_GRADIENT,), "mixed": (BY_GRADIENT, DRAWN), "codes": (BY_N
 _MOST_DRAWN = 1 << 30
 # Bytes of the histograms of all growers: with many features, fewer trees are grown at once.
 _MOST_BYTES = 1 << 30
-# In place of the rows of a tree that is kept without them.
-_NONE = np.empty(0)
 
 
 @dataclass(frozen=True)
@@ -261,7 +259,7 @@ class Rounds:
         self.updated = self.raw if self.n_trees == 1 else self.raw.copy(order)
         self.raw_validation = None if validation is None else _tile(result.base, len(validation.matrix), order)
         self.gradient, self.hessian = (np.empty((n, n_scores), order=order) for _ in range(2))
-        self.all_features = np.arange(data.matrix.shape[1])
+        self.all_features, self.n_groups = np.arange(data.matrix.shape[1]), int(data.group.max()) + 1
         self.growers: list[NewtonGrower] = []
         self.kernels: Boxes | None = None
         self.cells: list[np.ndarray | None] = []  # half-widths of training and validation rows that trees predict with
@@ -407,7 +405,7 @@ class Rounds:
         if rules.subsample >= 1.0 and (rules.n_features is None or rules.n_features >= p):
             return None, [self.all_features] * n_trees  # making a generator takes as long as a small tree
         rng = np.random.default_rng([self.seed, number])
-        rows = _draw_rows(self.data.group, rules.subsample, rng)
+        rows = _draw_rows(self.data.group, self.n_groups, rules.subsample, rng)
         return rows, [_draw_features(p, rules.n_features, rng) for _ in range(n_trees)]
 
     def _in_blocks(self, n: int, work: Callable[[slice], None]) -> None:
@@ -456,7 +454,8 @@ class Rounds:
         tree = self.growers[worker].grow(
             rows_sums, rows, features, kernels, rules.category_order(self.seed, self.result.n_rounds)
         )
-        tree = replace(tree, widths=rules.finished(tree.widths))
+        if rules.by_statistic is not None:
+            tree = replace(tree, widths=rules.finished(tree.widths))
         if rules.one_tree:
             tree = with_vectors(tree, self.gradient, self.hessian, rules.limits.l2, self.threads)
         columns = slice(score, score + tree.values.shape[1])
@@ -475,7 +474,7 @@ class Rounds:
         if self.raw_validation is not None:
             reader = self.held_out[worker] if finished is None else None
             self._add_held_out(tree, finished, self.raw_validation, score, reader)
-        return replace(tree, leaves=_NONE, rows=_NONE, shares=None)
+        return tree.without_rows()
 
 
 def _tile(base: np.ndarray, n: int, order: Literal["C", "F"]) -> np.ndarray:
@@ -493,11 +492,10 @@ def _growers(bins: Bins, limits: NewtonLimits, n_trees: int, threads: Threads) -
     return [NewtonGrower(rows, limits) for _ in range(n_growers)]
 
 
-def _draw_rows(group: np.ndarray, subsample: float, rng: np.random.Generator) -> np.ndarray | None:
+def _draw_rows(group: np.ndarray, n_groups: int, subsample: float, rng: np.random.Generator) -> np.ndarray | None:
     """Rows of a round; equal rows are drawn together, so a weight means repetition."""
     if subsample >= 1.0:
         return None
-    n_groups = int(group.max()) + 1
     drawn = np.zeros(n_groups, dtype=bool)
     drawn[rng.permutation(n_groups)[: max(1, round(subsample * n_groups))]] = True
     return np.flatnonzero(drawn[group])
