@@ -380,8 +380,8 @@ class KernelBoosting(BoostingParameters):
         n_categories = self.columns_.n_categories
         if chooses and np.any((n_categories > 2) & (n_categories <= SETS_UP_TO)):
             others["categories"] = plan.categories
+        has_many = int(rows.train.group.max()) >= FOLD_ROWS
         if chooses and is_auto(self.max_leaf_nodes):
-            has_many = int(rows.train.group.max()) >= FOLD_ROWS
             several = plan.leaves_of_many if has_many else plan.max_leaves
             others["max_leaves"] = (AUTO_LEAVES,) if rules.one_tree else several
         if chooses and is_auto(self.min_mass):
@@ -392,7 +392,8 @@ class KernelBoosting(BoostingParameters):
         if not may_mix or rules.decay != 1.0 or rows.data.errors:
             plan = plan.without_mixtures(rules.crisp_every)
         mixes = may_mix and rules.decay == 1.0 and not rows.data.errors
-        kernels, beyond = (plan.kernels, plan.beyond) if rows.spreads.any() else ((CRISP,), {})
+        kernels = plan.kernels_of_many if has_many else plan.kernels
+        kernels, beyond = (kernels, plan.beyond) if rows.spreads.any() else ((CRISP,), {})
         first = {name: values[0] for name, values in others.items()}
         setting = Setting(0.0 if has_scales else None, crisp_every=rules.crisp_every, **first)
         return Choices(setting, mixes, kernels if has_scales else (), beyond, others)

@@ -24,7 +24,7 @@ __all__ = ["BoostingParameters", "is_auto"]
 
 # What "auto" stands for if it is not chosen. The penalty is in rows; comparisons/boosting says which data sets it was
 # chosen on.
-AUTO_L2, AUTO_LEAVES, AUTO_MASS = 3.0, 31, 20.0
+AUTO_RATE, AUTO_L2, AUTO_LEAVES, AUTO_MASS = 0.1, 3.0, 31, 20.0
 # multi_strategy="auto": from this number of classes on, a round has one tree for all. The learning rate is then so many
 # times larger.
 ONE_TREE_FROM, FASTER = 8, 3.0
@@ -46,13 +46,16 @@ class BoostingParameters(KernelModel):
         fitted to all rows. If there are validation rows that stop the training early, these decide, and "auto" allows
         500 rounds for a learning rate of 0.1, more for smaller rates.
     learning_rate : float or "auto"
-        Factor on the leaf values of each tree. Smaller values need more rounds. "auto" is 0.1, and 0.2 with
-        ``quality="fast"``; if a round has one tree for all classes (see `multi_strategy`), three times as much.
+        Factor on the leaf values of each tree. Smaller values need more rounds. "auto" is 0.12 if `max_iter` is "auto",
+        otherwise 0.1; if a round has one tree for all classes (see `multi_strategy`), three times as much. Of two
+        settings whose models are averaged (see `quality`), the one that needs more rounds has a larger rate.
     quality : {"fast", "balanced", "best"}
-        How much time the fit takes for what is "auto". "fast" tries two bandwidths on one quarter of the rows and takes
-        larger steps. "balanced" tries three bandwidths, and half of the columns for each tree, in folds.
-        "best" also tries 8 and 31 leaves, and the model is the mean of four that differ in the rows and columns drawn
-        for their trees. They grow together: a round adds a tree to each.
+        How much time the fit takes for what is "auto". "fast" tries two or three kernels on one quarter of the rows.
+        "balanced" tries three kernels, and half of the columns for each tree, on two of three folds. If `max_iter` is
+        "auto" and trees grow by "node", the model is the mean of two: one with the best setting, one with the next
+        best; their kernels have the same bandwidth, or 0. "best" also tries 8 and 31 leaves, on all folds, and the
+        model is the mean of four, two of each setting, that differ in the rows and columns drawn for their trees.
+        Models of a mean grow together: a round adds a tree to each.
     bandwidth : float, array-like, dict or {"auto", "silverman", "loo"}
         Half-width of the boxes, in units of `bandwidth_unit`. Larger values give smoother predictions and slower fits.
         0 gives conventional boosting. Either one number for all columns, one number per column, a dict by column
@@ -213,10 +216,11 @@ class BoostingParameters(KernelModel):
         check_choice(self, "quality", self.quality, tuple(PLANS))
         check_choice(self, "multi_strategy", self.multi_strategy, ("auto", "one_output_per_tree", "multi_output_tree"))
         limits, plan = self._limits(), PLANS[self.quality]
-        rate = self._number_or_auto("learning_rate", plan.learning_rate, low=0.0, open_low=True)
-        l2 = plan.l2 if is_auto(self.max_iter) else AUTO_L2
-        n_models = plan.n_models if is_auto(self.max_iter) and self.growth == "node" else plan.n_of_given
-        subsample = plan.subsample if is_auto(self.max_iter) or n_models > 1 else 1.0
+        chooses = is_auto(self.max_iter)
+        n_models = plan.n_models if chooses and self.growth == "node" else plan.n_of_given
+        auto_rate, l2 = (plan.learning_rate, plan.l2) if chooses else (AUTO_RATE, AUTO_L2)
+        rate = self._number_or_auto("learning_rate", auto_rate, low=0.0, open_low=True)
+        subsample = plan.subsample if chooses or n_models > 1 else 1.0
         return BoostingRules(
             learning_rate=rate,
             n_rounds=self._most_rounds(rate),
