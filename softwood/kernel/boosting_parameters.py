@@ -53,7 +53,7 @@ class BoostingParameters(KernelModel):
         How much time the fit takes for what is "auto". "fast" tries two or three kernels on one quarter of the rows.
         "balanced" tries three kernels, and half of the columns for each tree, on two of three folds. If `max_iter` is
         "auto" and trees grow by "node", the model is the mean of two: one with the best setting, one with the next
-        best; their kernels have the same bandwidth, or 0. "best" also tries 8 and 31 leaves, on all folds, and the
+        best, if there is one; their kernels have the same bandwidth, or 0. "best" also tries 8 and 31 leaves, on all folds, and the
         model is the mean of four, two of each setting, that differ in the rows and columns drawn for their trees.
         Models of a mean grow together: a round adds a tree to each.
     bandwidth : float, array-like, dict or {"auto", "silverman", "loo"}
@@ -137,9 +137,11 @@ class BoostingParameters(KernelModel):
     n_iter_ : int
         Number of rounds kept.
     bandwidth_ : float
-        The chosen bandwidth in standard deviations. Only if `bandwidth` is "auto".
+        The chosen bandwidth in standard deviations. Only if `bandwidth` is "auto". If the model is a mean (see
+        `quality`), this and other chosen settings are those of the first model.
     bandwidths_ : ndarray of shape (n_encoded,)
-        Half-width of the kernel in each column of the encoded table in the first round, in the column's own units.
+        Half-width of the kernel in each column of the encoded table in the first round, in the column's own units; of
+        models with kernels, if others of the mean have none.
     crisp_every_ : int
         The chosen or given `crisp_every`; 0 if no round is crisp.
     max_leaf_nodes_ : int or None

@@ -3,9 +3,9 @@
 Trials have few rounds and a large learning rate. They compare bandwidths, first a few, and then one beyond the best of
 these. With the best bandwidth, they compare numbers of leaves, smallest masses of a leaf, and numbers of features, one
 after the other; `softwood.kernel.choosing.boosting_plans` says which. A trial that is clearly worse than the best one
-on the first folds ends there. The number of rounds is chosen from the losses of the best trial, which is continued if
-its loss was still falling. It is increased in proportion to the smaller learning rate of the model and to its larger
-number of rows.
+on the first folds ends there. The models whose mean is the result have the best settings. The number of rounds of each
+is chosen from the losses of its trial, which is continued if its loss was still falling. It is increased in proportion
+to the smaller learning rate of the model and to its larger number of rows.
 """
 
 from __future__ import annotations
