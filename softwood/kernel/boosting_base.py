@@ -362,7 +362,7 @@ class KernelBoosting(BoostingParameters):
         for setting, n_own in zip(settings, n_rounds or [rules.n_rounds] * len(settings), strict=True):
             own = widths if setting.scale is None else setting.scale * rows.spreads
             assert own is not None
-            rate = rules.learning_rate * n_own / rules.n_rounds  # so that all need the same number of rounds
+            rate = rules.learning_rate * (n_own / rules.n_rounds)  # so that all need the same number of rounds
             members.append((own, replace(setting.of(rules), learning_rate=rate).at(own)))
         draws = rules.one_tree or rules.subsample < 1.0 or first.n_features < rows.data.matrix.shape[1]
         return [members[k % len(members)] for k in range(rules.n_models if draws else len(members))], held_out

@@ -53,9 +53,9 @@ class BoostingParameters(KernelModel):
         How much time the fit takes for what is "auto". "fast" tries two or three kernels on one quarter of the rows.
         "balanced" tries three kernels, and half of the columns for each tree, on two of three folds. If `max_iter` is
         "auto" and trees grow by "node", the model is the mean of two: one with the best setting, one with the next
-        best, if there is one; their kernels have the same bandwidth, or 0. "best" also tries 8 and 31 leaves, on all folds, and the
-        model is the mean of four, two of each setting, that differ in the rows and columns drawn for their trees.
-        Models of a mean grow together: a round adds a tree to each.
+        best, if there is one; their kernels have the same bandwidth, or 0. "best" uses all folds, and the model is the
+        mean of six with up to three settings, which differ in the rows and columns drawn for their trees. Models of a
+        mean grow together: a round adds a tree to each.
     bandwidth : float, array-like, dict or {"auto", "silverman", "loo"}
         Half-width of the boxes, in units of `bandwidth_unit`. Larger values give smoother predictions and slower fits.
         0 gives conventional boosting. Either one number for all columns, one number per column, a dict by column
@@ -75,8 +75,7 @@ class BoostingParameters(KernelModel):
         known, and predictions have the kernels of the fit; otherwise it is 0.
     max_leaf_nodes : int, "auto" or None
         Largest number of leaves of a tree. Trees grow best first. "auto" is 16 if `max_iter` is "auto", otherwise 31;
-        of more than 3 000 different rows, it chooses 16 or 31, or is 31 with ``quality="fast"``; ``quality="best"``
-        also chooses 8 or 31 of fewer rows. None means no limit.
+        of more than 3 000 different rows, it chooses 16 or 31, or is 31 with ``quality="fast"``. None means no limit.
     min_mass : float or "auto"
         Smallest mass (weight times membership) of a leaf. Larger values give smaller trees. "auto" is 10 if
         `max_iter` is "auto", otherwise 20.

@@ -47,6 +47,7 @@ def spy_on_models(monkeypatch):
 
 @pytest.mark.parametrize("model_class", BOTH)
 def test_the_models_are_those_of_the_best_trials(model_class, monkeypatch):
+    monkeypatch.setattr(boosting_choice, "CLEARLY_WORSE", (1e9, 1e9))  # all trials end
     X, y = problem(model_class, n=240)
     fits = spy_on_models(monkeypatch)
     model = model_class(random_state=0).fit(X, y)
@@ -67,14 +68,12 @@ def test_the_models_are_those_of_the_best_trials(model_class, monkeypatch):
         (pytest.approx(widths / spreads, rel=0.2, abs=0), rules.crisp_every, rules.n_features) for widths, rules in models
     ]
     assert settings[0] == (np.full(4, best["bandwidth"]), best["crisp_every"], best["max_features"])
-    others = [
+    second, *_ = [
         trial
         for trial in sorted(trials, key=lambda trial: trial["loss"])
-        if trial is not best and {trial["bandwidth"], best["bandwidth"]} - {0.0} in ({0.4}, {0.8})
+        if trial is not best and len({trial["bandwidth"], best["bandwidth"]} - {0.0}) <= 1
     ]
-    assert settings[1] in [
-        (np.full(4, trial["bandwidth"]), trial["crisp_every"], trial["max_features"]) for trial in others
-    ]
+    assert settings[1] == (np.full(4, second["bandwidth"]), second["crisp_every"], second["max_features"])
     # the mean number of rounds, and learning rates in proportion to the numbers of each
     rates = [rules.learning_rate for _, rules in models]
     assert np.mean(rates) == pytest.approx(PLANS["balanced"].learning_rate, rel=0.02)

@@ -75,7 +75,6 @@ def test_one_model_if_nothing_is_drawn():
     model = KernelBoostingRegressor(**BEST, subsample=1.0).fit(X, y)
     assert len(model.forest_) == 6
     single = KernelBoostingRegressor(**{**BEST, "quality": "balanced"}, subsample=1.0)
-    single.set_params(learning_rate=PLANS["best"].learning_rate)
     assert_same_nodes(model.forest_, single.fit(X, y).forest_)
 
 

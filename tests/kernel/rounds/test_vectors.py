@@ -12,6 +12,7 @@ from softwood import KernelBoostingClassifier, KernelBoostingRegressor
 from softwood.core.losses import loss_by_name
 from softwood.explanations import shapley_values
 from softwood.export import to_python
+from softwood.kernel.choosing.boosting_plans import PLANS
 from softwood.kernel.boosting_parameters import ONE_TREE_FROM
 from softwood.kernel.rounds import newton, rounds, vectors
 
@@ -48,7 +49,7 @@ def test_chosen_from_some_number_of_classes_on(k):
     model = KernelBoostingClassifier(bandwidth=0.3, max_leaf_nodes=4, min_mass=5.0, max_features=None, random_state=0)
     model.fit(X, y)
     trees = 1 if k == ONE_TREE_FROM else k
-    assert len(model.forest_) == model.n_iter_ * trees
+    assert len(model.forest_) == PLANS["balanced"].n_models * model.n_iter_ * trees
     assert len(list(model.staged_predict(X))) == model.n_iter_
 
 
