@@ -326,9 +326,7 @@ class KernelBoosting(BoostingParameters):
             prediction=TreePrediction.of(kernels, rows.data.errors, self.prediction_bandwidth),
         )
 
-    def _search(
-        self, rules: BoostingRules, rows: BoostingRows, stages: Steps
-    ) -> tuple[Members, HeldOut | None]:
+    def _search(self, rules: BoostingRules, rows: BoostingRows, stages: Steps) -> tuple[Members, HeldOut | None]:
         """The models with everything that is "auto" chosen, and the rows that rounds were counted on."""
         widths = self._given_widths(rows.data)
         choices = self._choices(rules, rows, widths is None)

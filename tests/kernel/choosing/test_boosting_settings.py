@@ -65,7 +65,8 @@ def test_the_models_are_those_of_the_best_trials(model_class, monkeypatch):
     assert len(models) == PLANS["balanced"].n_models == len(model.forest_) // model.n_iter_ // model.forest_.base.size
     spreads = np.std(X, axis=0)
     settings = [
-        (pytest.approx(widths / spreads, rel=0.2, abs=0), rules.crisp_every, rules.n_features) for widths, rules in models
+        (pytest.approx(widths / spreads, rel=0.2, abs=0), rules.crisp_every, rules.n_features)
+        for widths, rules in models
     ]
     assert settings[0] == (np.full(4, best["bandwidth"]), best["crisp_every"], best["max_features"])
     second, *_ = [

@@ -12,8 +12,8 @@ from softwood import KernelBoostingClassifier, KernelBoostingRegressor
 from softwood.core.losses import loss_by_name
 from softwood.explanations import shapley_values
 from softwood.export import to_python
-from softwood.kernel.choosing.boosting_plans import PLANS
 from softwood.kernel.boosting_parameters import ONE_TREE_FROM
+from softwood.kernel.choosing.boosting_plans import PLANS
 from softwood.kernel.rounds import newton, rounds, vectors
 
 ONE = "multi_output_tree"
