@@ -57,4 +57,7 @@ class HeldOut:
         if not found:
             return None
         names = ("matrix", "predictions", "truth", "weights")
-        return cls(**{name: np.concatenate([getattr(part, name) for part in found]) for name in names})
+        matrix, predictions, truth, weights = (
+            np.concatenate([getattr(part, name) for part in found]) for name in names
+        )
+        return cls(matrix, predictions, truth, weights)

@@ -75,7 +75,7 @@ def test_coverage_of_trees(settings):
     [
         (KernelTreeClassifier, 0.905),
         (KernelBoostingClassifier, 0.905),
-        (SoftTreeClassifier, 0.87),  # each of its splits is chosen by the validation rows
+        (SoftTreeClassifier, 0.905),
     ],
 )
 def test_coverage_of_classes(model_class, expected):
