@@ -177,6 +177,14 @@ def test_trees_of_an_earlier_fit_give_no_scores():
     assert not hasattr(model, "calibration_")
 
 
+def test_many_classes_of_few_rows():
+    """That there are many classes for so few rows is said of the rows of a fit, not of those to calibrate."""
+    X, _ = _rows(600, 17)
+    labels = np.arange(600) % 300
+    model = KernelTreeClassifier(**CRISP, max_leaf_nodes=4).fit(X, labels).calibrate(X[:400], labels[:400])
+    assert model.predict_set(X).shape == (600, 300)
+
+
 def test_pipelines():
     X, y = _rows(400, 17)
     model = make_pipeline(StandardScaler(), KernelForestRegressor(10, random_state=0)).fit(X, y)

@@ -10,6 +10,8 @@ from softwood import (
     KernelBoostingClassifier,
     KernelBoostingRegressor,
     KernelExtraTreesRegressor,
+    KernelForestClassifier,
+    KernelForestRegressor,
     KernelTreeClassifier,
     KernelTreeRegressor,
     SoftTreeClassifier,
@@ -186,6 +188,22 @@ def test_equal_rows_are_held_out_together():
     twice = np.repeat(np.arange(100), 2)
     model = KernelTreeRegressor(random_state=0, max_leaf_nodes=16).fit(X[twice], y[twice])
     assert _is_in(model.predict_interval(new), truth).mean() > 0.85
+
+
+def test_forests_of_rows_with_many_equals():
+    """No row is out of the bag, so the bandwidth is chosen by trees that are grown from some of the contents."""
+    X, y = _rows(200, 5)
+    new, truth = _rows(3000, 6)
+    once = KernelForestRegressor(30, random_state=0).fit(X, y)
+    for model in (
+        KernelForestRegressor(30, random_state=0).fit(X, y, np.full(200, 5)),
+        KernelForestRegressor(30, random_state=0).fit(np.repeat(X, 5, axis=0), np.repeat(y, 5)),
+    ):
+        assert model.bandwidth_ > 0.1
+        assert model.score(new, truth) > once.score(new, truth) - 0.02
+        assert _is_in(model.predict_interval(new), truth).mean() == pytest.approx(0.9, abs=0.04)
+    few = KernelForestClassifier(30, random_state=0).fit(np.repeat(X[:12], 20, axis=0), np.repeat(y[:12] > 0, 20))
+    assert few.predict_set(X).any(axis=1).all()
 
 
 def test_weights_of_classes_do_not_count():
