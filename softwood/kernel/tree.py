@@ -230,7 +230,7 @@ class _KernelTree(SearchedKernelModel):
         with stages.stage("trend", "trial") as steps:
             if self.trend == "auto" and self._chooses_size and rows.data.targets.matrix().shape[1] > MOST_TREND_OUTPUTS:
                 return None
-            found = held_out_trend(rows.trial, self._has_common_width(rows.data), rows.seed)
+            found = held_out_trend(rows.data, self._has_common_width(rows.data), rows.seed)
             if self.trend == "linear" or found is None:
                 return found
             own = SCALE * rows.data.deviations if widths is None else widths
@@ -255,7 +255,7 @@ class _KernelTree(SearchedKernelModel):
     @property
     def _may_have_trend(self) -> bool:
         """Whether "auto" tries a trend: not for trees of a given bandwidth, or whose size nothing limits."""
-        if self.growth == "level" or self.bandwidth_per_node or getattr(self, "merge_equal", False):
+        if self.bandwidth_per_node or getattr(self, "merge_equal", False):
             return False
         if self.prediction_kernel is None or not isinstance(self.bandwidth, str):
             return False
@@ -369,10 +369,6 @@ class _KernelTree(SearchedKernelModel):
 
     def _check_level(self) -> None:
         super()._check_level()
-        if self.trend == "linear":
-            raise self._no_level("trend", "None or 'auto'")
-        if self.refine not in ("auto", False):
-            raise self._no_level("refine", "'auto' or False")
         if self.bandwidth_per_node:
             raise self._no_level("bandwidth_per_node", "False")
         if self.max_leaf_nodes == "small":
@@ -400,7 +396,7 @@ class _KernelTree(SearchedKernelModel):
     @property
     def _refines(self) -> bool:
         """Whether the tree is refined; "auto" leaves trees of a given bandwidth, or whose size nothing limits."""
-        if self.growth == "level" or self.bandwidth_per_node:
+        if self.bandwidth_per_node:
             return False
         if isinstance(self.refine, str):
             return isinstance(self.bandwidth, str) and self._has_limited_size
@@ -582,8 +578,7 @@ def _beside(rows: TreeRows, trend: HeldOutTrend | None) -> tuple[TreeRows, Learn
     targets = rows.data.targets
     if trend is None:
         return rows, Learned.of(targets)
-    data = replace(rows.data, targets=trend.residuals, criterion="squared_error")
-    return replace(rows, data=data), Learned.of(targets, trend.predictions)
+    return rows.beside(trend), Learned.of(targets, trend.predict(rows.data.matrix))
 
 
 def _is_refined(tree: SoftTree, passes: Passes | None, learned: Learned) -> bool:

@@ -178,8 +178,6 @@ def test_what_refine_may_be(refine):
 
 def test_what_cannot_be_refined():
     X, y = table(KernelTreeRegressor, n=30)
-    with pytest.raises(ValueError, match=r"refine.*growth='level'"):
-        KernelTreeRegressor(refine=True, growth="level").fit(X, y)
     with pytest.raises(ValueError, match=r"refine.*bandwidth_per_node"):
         KernelTreeRegressor(refine=True, bandwidth=0.3, bandwidth_per_node=True).fit(X, y)
 
