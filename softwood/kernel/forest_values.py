@@ -56,7 +56,8 @@ def with_values_fitted_together(
     rest = rows.learned.truth[used] - shares @ targets.scaled_predictions(forest.value[is_leaf])
     weights = rows.weights[used]
     truth = rows.learned.truth[used] - np.average(rows.learned.truth[used], axis=0, weights=weights)
-    unexplained = (weights @ rest**2).sum() / max((weights @ truth**2).sum(), np.finfo(float).tiny)
+    left, total = ((weights @ part**2).sum() for part in (rest, truth))
+    unexplained = left / total if left < total else 1.0
     penalty = max(LEAST_PENALTY, PENALTY * unexplained) / len(forest)
     root = np.sqrt(weights)
     change = _ridge(sparse.diags_array(root) @ shares, root[:, None] * rest, penalty, steps)

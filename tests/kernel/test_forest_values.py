@@ -43,7 +43,7 @@ def slow_predictions(grown, X, y, weights, new):
     kept = counts > 0
     A, r, w = shares[kept], (Y - shares @ value)[kept], weights[kept]
     spread = (w @ (Y[kept] - np.average(Y[kept], axis=0, weights=w)) ** 2).sum()
-    penalty = max(1.0, 10.0 * (w @ r**2).sum() / spread) / len(grown.forest_)
+    penalty = max(1.0, 10.0 * min(1.0, (w @ r**2).sum() / spread)) / len(grown.forest_)
     change = np.linalg.solve(A.T @ (w[:, None] * A) + penalty * np.eye(A.shape[1]), A.T @ (w[:, None] * r))
     found = np.hstack(leaves) @ (value + change) / len(grown.forest_)
     return found if y.ndim > 1 else found[:, 0]

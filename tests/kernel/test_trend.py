@@ -154,7 +154,7 @@ def test_a_trend_is_better_where_there_is_one_and_auto_finds_that_out(model_clas
 def test_trees_of_classes_that_are_too_large_to_be_refined_have_no_automatic_trend(monkeypatch):
     X, y = table(KernelTreeClassifier)
     assert hasattr(KernelTreeClassifier(random_state=0).fit(X, y), "forest_")
-    monkeypatch.setattr("softwood.kernel.tree.MOST_REFINED", 1)
+    monkeypatch.setattr("softwood.kernel.choosing.tree_settings.MOST_REFINED", 1)
     large, alone = (KernelTreeClassifier(random_state=0, trend=trend).fit(X, y) for trend in ("auto", None))
     assert not hasattr(large, "forest_")
     np.testing.assert_array_equal(large.predict_proba(X), alone.predict_proba(X))
