@@ -69,6 +69,17 @@ class TreeEstimator(BaseEstimator):
         Number of columns of `X`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns of `X`. Only if `X` is a data frame whose column names are all strings.
+
+    Arguments of methods
+    --------------------
+    X : array-like or data frame of shape (n_rows, n_features_in)
+        The rows to predict.
+    measurement_error : dict, array-like or None
+        Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+        array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+        columns.
+    **conditions : dict
+        Further arguments of `predict`, such as `measurement_error` of kernel models.
     """
 
     tree_: SoftTree
@@ -158,13 +169,6 @@ class TreeEstimator(BaseEstimator):
     def memberships(self, X: Any, **conditions: Any) -> sparse.csr_array:
         """Share of each row in each node of ``tree_``; shares of the leaves add up to 1.
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        **conditions : dict
-            Further arguments of `predict`, such as `measurement_error` of kernel models.
-
         Returns
         -------
         sparse array of shape (n_rows, n_nodes)
@@ -176,13 +180,6 @@ class TreeEstimator(BaseEstimator):
     def apply(self, X: Any, **conditions: Any) -> np.ndarray:
         """Leaf of ``tree_`` with the largest share of each row.
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        **conditions : dict
-            Further arguments of `predict`, such as `measurement_error` of kernel models.
-
         Returns
         -------
         ndarray of shape (n_rows,), or (n_rows, n_trees) for several trees
@@ -193,13 +190,6 @@ class TreeEstimator(BaseEstimator):
 
     def decision_path(self, X: Any, **conditions: Any) -> Any:
         """Nodes that each row reaches, as in scikit-learn.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        **conditions : dict
-            Further arguments of `predict`, such as `measurement_error` of kernel models.
 
         Returns
         -------
@@ -218,13 +208,6 @@ class TreeEstimator(BaseEstimator):
 
         The prediction is that of `predict_proba`, or of `predict` in regressors. The derivative is 0 for categories
         and for missing values, and per day for dates.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        **conditions : dict
-            Further arguments of `predict`, such as `measurement_error` of kernel models.
 
         Returns
         -------
@@ -498,11 +481,6 @@ class ClassifierBase(ClassifierMixin, CalibratedClassifier, TreeEstimator):
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities.
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
@@ -512,13 +490,6 @@ class ClassifierBase(ClassifierMixin, CalibratedClassifier, TreeEstimator):
 
     def predict_log_proba(self, X: Any, **conditions: Any) -> np.ndarray:
         """Logarithms of the class probabilities; -inf for 0.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        **conditions : dict
-            Further arguments of `predict`, such as `measurement_error` of kernel models.
 
         Returns
         -------
@@ -530,11 +501,6 @@ class ClassifierBase(ClassifierMixin, CalibratedClassifier, TreeEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
 
         Returns
         -------
@@ -577,11 +543,6 @@ class RegressorBase(RegressorMixin, CalibratedRegressor, TreeEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted target of each row.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
 
         Returns
         -------
