@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -36,6 +36,7 @@ __all__ = [
     "ClassifierBase",
     "Fit",
     "RegressorBase",
+    "TreeClassifier",
     "TreeEstimator",
     "as_counts",
     "read_weights",
@@ -413,56 +414,17 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
         return matrix, read_weights(sample_weight, len(matrix), "sample_weight_val")
 
 
-@estimator
-class ClassifierBase(ClassifierMixin, CalibratedClassifier, TreeEstimator):
-    """Methods of classifiers.
-
-    Parameters
-    ----------
-    class_weight : dict, "balanced" or None
-        Weights of the classes, by label. "balanced" gives all classes the same total weight. None gives every class
-        the weight 1.
+@documented
+class TreeClassifier(ClassifierMixin, CalibratedClassifier, TreeEstimator):
+    """Predictions of classifiers.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The class labels, sorted.
+        The class labels.
     """
 
-    class_weight: dict[Any, float] | Literal["balanced"] | None = None
-
-    classes_: np.ndarray = field(init=False)
-    _class_weight_rules: ClassVar[tuple[str, ...]] = ("balanced",)
-
-    def _read_targets(self, y: Any, weights: np.ndarray) -> ClassTargets:
-        targets = read_classes(y)
-        self.classes_ = targets.classes
-        return targets
-
-    def _refuse_other_targets(self, earlier: dict[str, Any]) -> None:
-        known, found = earlier["classes_"].tolist(), self.classes_.tolist()
-        if known != found:
-            raise ValueError(
-                f"With warm_start=True y must have the classes of the last fit, {known!r}. Got {found!r} instead. "
-                "Pass y with these classes, or set warm_start=False to start a new fit."
-            )
-
-    def _class_weights(self, targets: ClassTargets, weights: np.ndarray) -> np.ndarray | float:
-        wanted = self.class_weight
-        if wanted is None:
-            return 1.0
-        if not (wanted in self._class_weight_rules if isinstance(wanted, str) else isinstance(wanted, dict)):
-            rules = ", ".join(map(repr, self._class_weight_rules))
-            raise parameter_error(self, "class_weight", f"a dict, {rules} or None", wanted)
-        if targets.labels is None:
-            raise ValueError("class_weight needs class labels as y, not a matrix of probabilities; use sample_weight.")
-        if isinstance(wanted, str):
-            counts = np.bincount(targets.labels, weights=weights, minlength=len(targets.classes))
-            factors = counts.sum() / (np.count_nonzero(counts) * np.where(counts > 0, counts, 1.0))
-        else:
-            factors = compute_class_weight(wanted, classes=targets.classes, y=targets.classes)
-        per_row = factors[targets.labels]
-        return as_counts(per_row, weights) if per_row.any() else per_row
+    classes_: np.ndarray
 
     def _largest(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
         """Number of the most probable class of each encoded row, (n_rows,)."""
@@ -508,6 +470,56 @@ class ClassifierBase(ClassifierMixin, CalibratedClassifier, TreeEstimator):
             Predicted labels.
         """
         return self._classes(X)
+
+
+@estimator
+class ClassifierBase(TreeClassifier):
+    """Targets of classifiers that are fitted to a table.
+
+    Parameters
+    ----------
+    class_weight : dict, "balanced" or None
+        Weights of the classes, by label. "balanced" gives all classes the same total weight. None gives every class
+        the weight 1.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The class labels, sorted.
+    """
+
+    class_weight: dict[Any, float] | Literal["balanced"] | None = None
+    _class_weight_rules: ClassVar[tuple[str, ...]] = ("balanced",)
+
+    def _read_targets(self, y: Any, weights: np.ndarray) -> ClassTargets:
+        targets = read_classes(y)
+        self.classes_ = targets.classes
+        return targets
+
+    def _refuse_other_targets(self, earlier: dict[str, Any]) -> None:
+        known, found = earlier["classes_"].tolist(), self.classes_.tolist()
+        if known != found:
+            raise ValueError(
+                f"With warm_start=True y must have the classes of the last fit, {known!r}. Got {found!r} instead. "
+                "Pass y with these classes, or set warm_start=False to start a new fit."
+            )
+
+    def _class_weights(self, targets: ClassTargets, weights: np.ndarray) -> np.ndarray | float:
+        wanted = self.class_weight
+        if wanted is None:
+            return 1.0
+        if not (wanted in self._class_weight_rules if isinstance(wanted, str) else isinstance(wanted, dict)):
+            rules = ", ".join(map(repr, self._class_weight_rules))
+            raise parameter_error(self, "class_weight", f"a dict, {rules} or None", wanted)
+        if targets.labels is None:
+            raise ValueError("class_weight needs class labels as y, not a matrix of probabilities; use sample_weight.")
+        if isinstance(wanted, str):
+            counts = np.bincount(targets.labels, weights=weights, minlength=len(targets.classes))
+            factors = counts.sum() / (np.count_nonzero(counts) * np.where(counts > 0, counts, 1.0))
+        else:
+            factors = compute_class_weight(wanted, classes=targets.classes, y=targets.classes)
+        per_row = factors[targets.labels]
+        return as_counts(per_row, weights) if per_row.any() else per_row
 
 
 @documented
