@@ -18,7 +18,14 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 from softwood.base import BatchEstimator, ClassifierBase, Fit, RegressorBase, as_counts, read_weights, rows_with_weight
 from softwood.core.compatibility import with_callbacks
 from softwood.core.estimators import documented, estimator
-from softwood.core.parameters import check_choice, check_integer, check_n_jobs, check_number, parameter_error
+from softwood.core.parameters import (
+    check_choice,
+    check_count,
+    check_integer,
+    check_n_jobs,
+    check_number,
+    parameter_error,
+)
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.fitted import FittedModel
 from softwood.kernel.choosing.bandwidth import content_folds, widths_by_rule
@@ -235,9 +242,7 @@ class KernelModel(BatchEstimator):
             return max(1, int(np.sqrt(p) if wanted == "sqrt" else np.log2(p)))
         if isinstance(wanted, float | np.floating) and 0.0 < wanted <= 1.0:
             return max(1, int(wanted * p))
-        number = check_integer(self, "max_features", wanted, low=1)
-        assert number is not None
-        return min(number, p)
+        return min(check_count(self, "max_features", wanted), p)
 
     def _prepare(
         self,

@@ -36,8 +36,6 @@ def plot_loss(model: Any, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_breast_cancer
     >>> from softwood import KernelBoostingClassifier
     >>> from softwood.plots import plot_loss
@@ -52,8 +50,7 @@ def plot_loss(model: Any, *, ax: Axes | None = None) -> Axes:
     if not lines:
         raise ValueError(f"plot_loss needs a model with losses in history_; this {type(model).__name__} has none.")
     lines = [line for line in lines if line["stage"] == lines[-1]["stage"]]
-    if ax is None:
-        ax = new_axes(6.4, 4.2)
+    ax = new_axes(6.4, 4.2) if ax is None else ax
     for name, label, shade in (
         ("train_loss", "training rows", "#999999"),
         ("validation_loss", "validation rows", "#1f77b4"),
@@ -96,8 +93,6 @@ def plot_search(model: Any, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
     >>> from softwood import KernelBoostingClassifier
     >>> from softwood.plots import plot_search
@@ -113,8 +108,7 @@ def plot_search(model: Any, *, ax: Axes | None = None) -> Axes:
             "plot_search needs a boosting model that has chosen its bandwidth, leaves or rounds; "
             f"this {type(model).__name__} has no search_."
         )
-    if ax is None:
-        ax = new_axes(6.4, 4.2)
+    ax = new_axes(6.4, 4.2) if ax is None else ax
     shades = drawing("cm").viridis(np.linspace(0.0, 0.9, len(trials)))
     for trial, shade in zip(trials, shades, strict=True):
         losses = np.asarray(trial["losses"])[1:]

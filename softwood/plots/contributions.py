@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from softwood.core.parameters import check_choice
 from softwood.explanations.contributions import gate_contributions
 from softwood.explanations.one_tree import check_node
 from softwood.fitted import FittedModel
@@ -62,8 +63,6 @@ def plot_gate_contributions(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
     >>> from softwood import LinearDiscriminantTreeClassifier
     >>> from softwood.plots import plot_gate_contributions
@@ -75,11 +74,10 @@ def plot_gate_contributions(
     """
     known = FittedModel.of(model, "plot_gate_contributions")
     tree = known.single_tree("plot_gate_contributions")
-    if kind not in _MOST:
-        raise ValueError(f"The 'kind' parameter must be one of 'bar', 'pie'. Got {kind!r} instead.")
-    most = check_most(n, _MOST[kind])
+    check_choice("plot_gate_contributions", "kind", kind, _MOST)
+    most = check_most("plot_gate_contributions", n, _MOST[kind])
     gate = gate_contributions(known, X, node)
-    node = check_node(tree, node)
+    node = check_node("plot_gate_contributions", tree, node)
     entries = _entries(gate, rows, node, len(known.encode(X)))
     shown, rest = largest(gate["normalised"][entries].mean(axis=0), most)
     names = [known.columns.inputs[j] for j in shown] + rest_name(rest)

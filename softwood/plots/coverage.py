@@ -55,8 +55,6 @@ def plot_coverage(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_diabetes
     >>> from softwood import KernelForestRegressor
     >>> from softwood.plots import plot_coverage
@@ -71,8 +69,7 @@ def plot_coverage(
     names = np.zeros(len(truth), dtype=np.int64) if groups is None else np.asarray(groups)
     check_consistent_length(truth, names)
     covered = np.array([_covered(model, X, truth, coverage) for coverage in coverages])
-    if ax is None:
-        ax = new_axes(5.2, 4.6)
+    ax = new_axes(5.2, 4.6) if ax is None else ax
     wanted = np.asarray(coverages, dtype=np.float64)
     kinds = np.unique(names)
     error = BAND * np.sqrt(wanted * (1.0 - wanted) * len(kinds) / len(truth))

@@ -38,8 +38,6 @@ def plot_error_budget(budget: ErrorBudget, *, n: int | None = None, ax: Axes | N
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
     >>> from softwood import KernelTreeClassifier
     >>> from softwood.explanations import error_budget
@@ -52,7 +50,7 @@ def plot_error_budget(budget: ErrorBudget, *, n: int | None = None, ax: Axes | N
     """
     if not isinstance(budget, ErrorBudget):
         raise TypeError(f"plot_error_budget takes what softwood.explanations.error_budget returns. Got {budget!r}.")
-    shown = budget.order[: check_most(n, _MOST_COLUMNS)]
+    shown = budget.order[: check_most("plot_error_budget", n, _MOST_COLUMNS)]
     bars = np.column_stack([budget.cost, budget.gain])[shown]
     ax = new_axes(6.4, bars_height(bars.shape)) if ax is None else ax
     names = [f"{budget.columns[j]} ± {budget.errors[j]:.3g}" for j in shown]

@@ -39,8 +39,6 @@ def plot_importances(models: Any, *, n: int | None = None, ax: Axes | None = Non
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> from softwood import LinearDiscriminantTreeClassifier
@@ -54,7 +52,7 @@ def plot_importances(models: Any, *, n: int | None = None, ax: Axes | None = Non
     many = models if isinstance(models, Mapping) else {type(models).__name__: models}
     if not many:
         raise ValueError("The 'models' parameter must hold at least one model. Got an empty dict instead.")
-    most = check_most(n, _MOST_IMPORTANCES)
+    most = check_most("plot_importances", n, _MOST_IMPORTANCES)
     names: list[str] | None = None
     columns: list[np.ndarray] = []
     for label, model in many.items():

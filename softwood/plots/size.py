@@ -36,8 +36,6 @@ def plot_size_path(model: Any, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
     >>> from softwood import KernelTreeClassifier
     >>> from softwood.plots import plot_size_path
@@ -55,8 +53,7 @@ def plot_size_path(model: Any, *, ax: Axes | None = None) -> Axes:
         )
     if not len(path["loss"]):
         raise ValueError("plot_size_path: there were too few different rows to compare sizes.")
-    if ax is None:
-        ax = new_axes(6.4, 4.2)
+    ax = new_axes(6.4, 4.2) if ax is None else ax
     # A bandwidth that was given and not chosen is the only one, and the path counts it in units of itself.
     scales = np.unique(path["bandwidth"])
     is_chosen = len(scales) > 1 or scales[0] == getattr(model, "bandwidth_", np.nan)

@@ -58,8 +58,6 @@ def plot_stream_tree(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from softwood.plots import plot_stream_tree
     >>> from softwood.stream import SEA, SoftHoeffdingTreeClassifier
     >>> X, y = SEA(seed=0).take(2_000)
@@ -99,8 +97,6 @@ def plot_growth(result: Adaptation, drifts: Sequence[float] | None = None, axes:
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from softwood.plots import plot_growth
     >>> from softwood.stream import Agrawal, SoftHoeffdingTreeClassifier
     >>> from softwood.stream import adaptation
