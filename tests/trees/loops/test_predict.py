@@ -170,14 +170,13 @@ def test_mass_below_a_threshold(shapes):
     tree = random_tree(3, shapes=shapes)
     trees = kernel_trees(tree)
     assert trees.only_boxes == (len(shapes) == 1)
-    arrays = trees.gates, trees.thresholds, trees.widths, trees.edges, trees.cdfs, trees.only_boxes
     for node in np.flatnonzero(tree.children_left >= 0):
         shape = shapes[tree.kernel[node]]
         for x in tree.threshold[node] + tree.width[node] * np.linspace(-2.5, 2.5, 21):
             expected = cdf(tree.threshold[node], x, tree.width[node], shape)
-            assert mass_below(x, np.nan, node, *arrays) == pytest.approx(expected, abs=1e-12)
+            assert mass_below(x, np.nan, node, trees) == pytest.approx(expected, abs=1e-12)
             own = cdf(tree.threshold[node], x, 0.7, shape)
-            assert mass_below(x, 0.7, node, *arrays) == pytest.approx(own, abs=1e-12)
+            assert mass_below(x, 0.7, node, trees) == pytest.approx(own, abs=1e-12)
 
 
 @pytest.mark.tiny
