@@ -12,12 +12,14 @@ from softwood.compiled.growing import (
     knot_place,
     merge_runs,
     place_knots,
+    place_point,
     rising_order,
     scan_atoms,
     scan_box,
     scan_cells,
     scan_general,
     scan_points,
+    spread_missing,
 )
 from softwood.kernel.growing.loops.groups import Bins, Goal, Kernels
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
@@ -321,6 +323,19 @@ def test_a_scan_begins_with_nothing_on_the_left():
     assert _begin(atoms, 4, 3, work) == pytest.approx(atoms[:4, 2].sum())
     assert work[0] == pytest.approx(atoms[:4, 3:].sum(axis=0))
     assert not work[[1, 2, 4]].any(), "left sums, slopes, and what these lose by rounding"
+
+
+@pytest.mark.tiny
+def test_points_as_atoms():
+    atoms = np.full((3, 5), 7.0)
+    place_point(np.array([[9.0], [2.0]]), np.array([0, 1], np.int32), 1, 2, atoms, 0)
+    place_point(np.array([[3.0, -1.0, 0.5]]), np.empty(0, np.int32), 0, 2, atoms, 1)
+    assert atoms[:, 2:].tolist() == [[2.0, 0.0, 2.0], [3.0, -1.0, 0.5], [7.0] * 3]
+    work = np.array([[np.nan] * 2, [1.0, 2.0]])
+    spread_missing(0.0, 5.0, 2, work, atoms, 2)
+    assert atoms[0, 2:].tolist() == [2.0, 0.0, 2.0]
+    spread_missing(10.0, 5.0, 2, work, atoms, 2)
+    np.testing.assert_allclose(atoms[:, 2:], [[6.0, 0.4, 2.8], [9.0, -0.4, 1.7], [7.0] * 3])
 
 
 @pytest.mark.tiny
