@@ -8,7 +8,7 @@ import numpy as np
 
 from softwood.core.columns import column_titles, find_column
 from softwood.core.parameters import check_count, parameter_error
-from softwood.core.tables import is_missing_value
+from softwood.core.tables import column_cells
 from softwood.explanations.shapley import ShapleyValues
 from softwood.plots.bars import check_most, largest, new_axes, rest_name
 from softwood.plots.colours import REST, drawing
@@ -258,15 +258,8 @@ def _number_of(names: tuple[str, ...], wanted: Any, parameter: str, caller: str)
 
 def _cells(data: Any, j: int) -> np.ndarray:
     """Cells of a column, (n_rows,) objects, None where missing."""
-    if hasattr(data, "iloc"):
-        cells = data.iloc[:, j].tolist()
-    elif hasattr(data, "get_column"):
-        cells = data.get_column(data.columns[j]).to_list()
-    else:
-        cells = np.asarray(data, dtype=None if hasattr(data, "dtype") else object)[:, j].tolist()
-    out = np.empty(len(cells), dtype=object)
-    out[:] = [None if is_missing_value(cell) else cell for cell in cells]
-    return out
+    values, is_missing = column_cells(data if hasattr(data, "shape") else np.array(data, dtype=object), j)
+    return np.where(is_missing, None, values.astype(object))
 
 
 def _cell_text(cell: Any) -> str:
