@@ -10,7 +10,7 @@ from typing import Any, Self, TypeVar, dataclass_transform
 
 from softwood.core.parameters import parameter
 
-__all__ = ["Documentation", "documented", "estimator"]
+__all__ = ["Documentation", "complete", "documented", "estimator"]
 
 Class = TypeVar("Class", bound=type)
 
@@ -93,15 +93,15 @@ def documented(own: Class) -> Class:
         method = getattr(member, "__func__", member)
         if not name.startswith("_") and inspect.isfunction(method) and method.__doc__:
             above = (vars(base)[name].__doc__ for base in own.__mro__[1:] if name in vars(base))
-            _complete(method, shared, next(above, None))
+            complete(method, shared, next(above, None))
     declared.__doc__ = _Docstring()
     if type(own) is not type:  # `help` reads the docstring of a class with a metaclass past the descriptor
         _ = own.__doc__
     return own
 
 
-def _complete(method: Any, shared: Mapping[str, str], above: str | None) -> None:
-    """Complete the docstring of a method: arguments from `shared`, results from that of the base class, `above`."""
+def complete(method: Any, shared: Mapping[str, str], above: str | None) -> None:
+    """Complete the docstring of a function: arguments from `shared`, results from another docstring, `above`."""
     own = Documentation.read(method.__doc__)
     parameters = inspect.signature(method).parameters.values()
     listed = {p.name: shared[p.name] for p in parameters if p.name in shared} | own.parameters

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.plots.bars import new_axes
-from softwood.plots.colours import drawing
+from softwood.plots.colours import drawing, draws
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_loss", "plot_search"]
 
 
+@draws
 def plot_loss(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the loss after each round of boosting, or after each pass of a model trained by gradient descent.
 
@@ -26,13 +27,6 @@ def plot_loss(model: Any, *, ax: Axes | None = None) -> Axes:
     ----------
     model : fitted estimator with ``history_``
         The model whose training is drawn.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------
@@ -72,6 +66,7 @@ def plot_loss(model: Any, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@draws
 def plot_search(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the held-out losses of the trials that chose bandwidth, leaves and rounds of boosting.
 
@@ -83,13 +78,6 @@ def plot_search(model: Any, *, ax: Axes | None = None) -> Axes:
     ----------
     model : fitted KernelBoostingClassifier or KernelBoostingRegressor
         A model with ``search_``.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------

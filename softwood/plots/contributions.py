@@ -12,7 +12,7 @@ from softwood.explanations.contributions import gate_contributions
 from softwood.explanations.one_tree import check_node
 from softwood.fitted import FittedModel
 from softwood.plots.bars import bars_height, check_most, draw_bars, largest, new_axes, rest_name, with_rest
-from softwood.plots.colours import REST, colours, drawing
+from softwood.plots.colours import REST, colours, drawing, draws
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +22,7 @@ __all__ = ["plot_gate_contributions"]
 _MOST = {"bar": 10, "pie": 6}  # largest number of columns shown for a gate
 
 
+@draws
 def plot_gate_contributions(
     model: Any,
     X: Any,
@@ -53,13 +54,6 @@ def plot_gate_contributions(
     n : int or None, default=None
         Number of columns to show, those with the largest contributions; the others are added up. None shows 10 columns
         as bars, or 6 in a pie.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from softwood.plots.bars import new_axes
-from softwood.plots.colours import drawing
+from softwood.plots.colours import drawing, draws
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +20,7 @@ __all__ = ["plot_coverage"]
 BAND = 2.0
 
 
+@draws
 def plot_coverage(
     model: Any,
     X: Any,
@@ -45,13 +46,6 @@ def plot_coverage(
         The coverages to ask for.
     groups : array-like of shape (n_rows,) or None, default=None
         Name of the group of each row: there is a line for each group. None is one line for all rows.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------

@@ -8,6 +8,7 @@ import numpy as np
 
 from softwood.explanations.error_costs import ErrorBudget
 from softwood.plots.bars import bars_height, check_most, draw_bars, new_axes
+from softwood.plots.colours import draws
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +18,7 @@ __all__ = ["plot_error_budget"]
 _MOST_COLUMNS = 15
 
 
+@draws
 def plot_error_budget(budget: ErrorBudget, *, n: int | None = None, ax: Axes | None = None) -> Axes:
     """Draw what the measurement error of each column costs, and what halving it would gain.
 
@@ -28,13 +30,6 @@ def plot_error_budget(budget: ErrorBudget, *, n: int | None = None, ax: Axes | N
         What `softwood.explanations.error_budget` returns.
     n : int or None, default=None
         Number of columns to show, those that gain most. None shows 15.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.plots.bars import bars_height, check_most, draw_bars, largest, new_axes, rest_name, with_rest
+from softwood.plots.colours import draws
 from softwood.trees.tree import SoftTree
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ __all__ = ["plot_importances"]
 _MOST_IMPORTANCES = 20
 
 
+@draws
 def plot_importances(models: Any, *, n: int | None = None, ax: Axes | None = None) -> Axes:
     """Draw the importances of the columns, for one model or for several side by side.
 
@@ -29,13 +31,6 @@ def plot_importances(models: Any, *, n: int | None = None, ax: Axes | None = Non
         the same columns.
     n : int or None, default=None
         Number of columns to show, those with the largest importances; the others are added up. None shows 20.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------

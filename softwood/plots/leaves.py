@@ -13,7 +13,7 @@ from softwood.explanations.nodes import node_table
 from softwood.explanations.one_tree import read_targets
 from softwood.fitted import FittedModel
 from softwood.plots.bars import largest, legend_above, new_axes, rest_name, with_rest
-from softwood.plots.colours import REST, colours
+from softwood.plots.colours import REST, colours, draws
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +25,7 @@ _MOST_CLASSES = 10
 _BINS = 20
 
 
+@draws
 def plot_leaf_distribution(
     model: Any,
     X: Any,
@@ -56,13 +57,6 @@ def plot_leaf_distribution(
         Weights of the rows.
     output : int or None, default=None
         The target to draw, if there are several.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from softwood.core.parameters import check_count, parameter_error
 from softwood.core.tables import column_cells
 from softwood.explanations.shapley import ShapleyValues
 from softwood.plots.bars import check_most, largest, new_axes, rest_name
-from softwood.plots.colours import REST, drawing
+from softwood.plots.colours import REST, drawing, draws
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,6 +25,7 @@ _LANE = 0.38  # half of the height of a column's cloud of points
 _BINS = 60
 
 
+@draws
 def plot_shapley(
     values: ShapleyValues,
     row: int = 0,
@@ -45,13 +46,6 @@ def plot_shapley(
         Number or name of the output. None: the output with the largest prediction for this row.
     n : int or None, default=None
         Number of columns to show, those with the largest values; the others are added up. None shows 10.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------
@@ -99,6 +93,7 @@ def plot_shapley(
     return ax
 
 
+@draws
 def plot_shapley_summary(
     values: ShapleyValues, *, output: int | str | None = None, n: int | None = None, ax: Axes | None = None
 ) -> Axes:
@@ -115,13 +110,6 @@ def plot_shapley_summary(
         Number or name of the output. None: the last one, which is the second of two classes.
     n : int or None, default=None
         Number of columns to show, those with the largest mean absolute value. None shows 10.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------
@@ -162,6 +150,7 @@ def plot_shapley_summary(
     return ax
 
 
+@draws
 def plot_shapley_dependence(
     values: ShapleyValues,
     feature: int | str,
@@ -184,13 +173,6 @@ def plot_shapley_dependence(
         Number or name of another column, whose cells give the points their colours, as in `plot_shapley_summary`.
     output : int, str or None, default=None
         Number or name of the output. None: the last one, which is the second of two classes.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------

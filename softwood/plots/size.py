@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from softwood.plots.bars import new_axes
-from softwood.plots.colours import drawing
+from softwood.plots.colours import drawing, draws
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_size_path"]
 
 
+@draws
 def plot_size_path(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the held-out loss by the number of leaves, with a line for each bandwidth.
 
@@ -26,13 +27,6 @@ def plot_size_path(model: Any, *, ax: Axes | None = None) -> Axes:
     ----------
     model : fitted KernelTreeClassifier or KernelTreeRegressor
         A tree whose size was chosen from the data.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from softwood.core.columns import column_titles
 from softwood.core.encoding import read_table
 from softwood.core.parameters import check_count
-from softwood.plots.colours import colours, drawing
+from softwood.plots.colours import colours, drawing, draws
 from softwood.plots.partition import partition_lines
 from softwood.plots.plane import limits, numbers, plane_table, two_columns
 from softwood.trees.tree import SoftTree
@@ -25,6 +25,7 @@ __all__ = ["plot_surface"]
 _DEPTH = 0.75  # depth of the colour where a class is certain; below 1, so that points stand out
 
 
+@draws
 def plot_surface(
     model: Any,
     X: Any,
@@ -59,13 +60,6 @@ def plot_surface(
         Whether to draw the regions of the leaves.
     resolution : int, default=200
         Number of grid points along each axis.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------
