@@ -117,18 +117,8 @@ def end_text(drawn: DrawnTree, node: int, value: np.ndarray, share: float, whose
     if not np.isnan(share):
         words.append(percent_text(share) + whose)
     if tree.children_left[node] >= 0:
-        words.append(f"+ {_n_below(tree, node)} nodes")
+        words.append(f"+ {sum(1 for _ in tree.walk(node)) - 1} nodes")
     return ", ".join(words)
-
-
-def _n_below(tree: SoftTree, node: int) -> int:
-    n, pending = -1, [node]
-    while pending:
-        k = pending.pop()
-        n += 1
-        if tree.children_left[k] >= 0:
-            pending += [int(tree.children_left[k]), int(tree.children_right[k])]
-    return n
 
 
 def _number(value: float) -> str:

@@ -250,9 +250,20 @@ class SoftTree(NodeArrays):
         moved = X if self.center is None else X - self.center
         return np.nan_to_num(moved * self.weights[node], nan=0.0)
 
-    def walk(self) -> Iterator[int]:
-        """Iterate over the nodes depth first, left before right."""
-        pending = [0]
+    def walk(self, node: int = 0) -> Iterator[int]:
+        """Iterate over a node and those below it depth first, left before right.
+
+        Parameters
+        ----------
+        node : int, default=0
+            Number of the first node; 0 is the root.
+
+        Yields
+        ------
+        int
+            Numbers of the nodes.
+        """
+        pending = [node]
         while pending:
             node = pending.pop()
             yield node
