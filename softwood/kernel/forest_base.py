@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import Fit
 from softwood.core.estimators import estimator
-from softwood.core.parameters import check_flag, check_integer, is_real, parameter_error
+from softwood.core.parameters import check_count, check_flag, check_integer, is_real, parameter_error
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets
 from softwood.kernel.base import SearchedKernelModel
@@ -245,9 +245,7 @@ class KernelForest(SearchedKernelModel):
         if wanted is None:
             return n
         if isinstance(wanted, Integral) and wanted is not True:
-            number = check_integer(self, "max_samples", wanted, low=1, high=n)
-            assert number is not None
-            return number
+            return check_count(self, "max_samples", wanted, high=n)
         if not is_real(wanted) or not 0.0 < wanted <= 1.0:
             raise parameter_error(self, "max_samples", f"an int in [1, {n}], a float in (0, 1] or None", wanted)
         return max(1, round(n * float(wanted)))
