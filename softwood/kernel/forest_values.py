@@ -25,8 +25,8 @@ __all__ = ["MOST_STEPS", "with_values_fitted_together"]
 # Weight, in rows, of the penalty on a change of a leaf value: at least the first number, and the second one times the
 # part of the variance of the targets that the forest does not explain. The more of it is noise, the less is fitted.
 LEAST_PENALTY, PENALTY = 1.0, 10.0
-# What is not explained of a row counts at most so many times the median: an outlier must not spoil the predictions of all
-# rows that share leaves with it.
+# What is not explained of a row counts at most so many times the median: an outlier must not spoil the predictions of
+# all rows that share leaves with it.
 OUTLYING = 10.0
 # Steps of the conjugate gradient method, and the length of the residual, compared with the first, at which it ends.
 MOST_STEPS, SMALL = 10, 1e-3
