@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 
 from softwood.core.columns import Columns
 from softwood.core.encoding import check_columns, read_table
+from softwood.core.estimators import documented
 from softwood.core.losses import BinaryLogLoss, Loss, PoissonDeviance, SoftmaxLogLoss
 from softwood.outputs import FINAL_LINKS, Outputs
 from softwood.trees.forest import SoftForest
@@ -58,6 +59,7 @@ class LinearPart:
         return cls(int(stump.feature[0]), slope, float(center), float(low), float(high))
 
 
+@documented
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedModel:
     """A fitted model: its trees, and what is needed to predict with them as the model does.
@@ -101,6 +103,13 @@ class FittedModel:
         Number of trees at the end of the forest that make up a linear trend, see `linear_parts`.
     growth : object or None
         The growing tree or forest of a model on a stream, which predicts. None if the trees are all there is.
+
+    Arguments of methods
+    --------------------
+    X : array-like or data frame of shape (n_rows, n_features_in)
+        The rows to predict.
+    points : ndarray of shape (n_rows, n_features)
+        The encoded rows, nan where missing.
     """
 
     kind: str
@@ -298,11 +307,6 @@ class FittedModel:
     def encode(self, X: Any) -> np.ndarray:
         """The rows of a table as the trees take them; missing values are nan.
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-
         Returns
         -------
         ndarray of shape (n_rows, n_features)
@@ -331,11 +335,6 @@ class FittedModel:
     def points(self, X: Any) -> tuple[np.ndarray, np.ndarray | None]:
         """Encoded rows, with nan where values are missing, and half-widths of single cells or None.
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-
         Returns
         -------
         points : ndarray of shape (n_rows, n_features)
@@ -349,11 +348,6 @@ class FittedModel:
     def filled(self, points: np.ndarray) -> np.ndarray:
         """Encoded rows with the numbers that stand for missing values, if there are any.
 
-        Parameters
-        ----------
-        points : ndarray of shape (n_rows, n_features)
-            The encoded rows, nan where missing.
-
         Returns
         -------
         ndarray of shape (n_rows, n_features)
@@ -366,8 +360,6 @@ class FittedModel:
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
         tree : SoftTree
             A tree of the model.
 
@@ -403,8 +395,6 @@ class FittedModel:
 
         Parameters
         ----------
-        points : ndarray of shape (n_rows, n_features)
-            The encoded rows, nan where missing.
         widths : ndarray of shape (n_rows, n_features) or None, default=None
             Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
 
@@ -427,11 +417,6 @@ class FittedModel:
     def predict(self, X: Any) -> np.ndarray:
         """Class probabilities, or targets.
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-
         Returns
         -------
         ndarray of shape (n_rows, n_outputs)
@@ -451,11 +436,6 @@ class FittedModel:
 
     def labels(self, X: Any) -> np.ndarray:
         """The most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
 
         Returns
         -------
@@ -487,11 +467,6 @@ class FittedModel:
 
     def input_gradient(self, X: Any) -> np.ndarray:
         """Derivatives of the predictions with respect to the columns.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
 
         Returns
         -------

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from softwood.core.parameters import check_integer
 from softwood.plots.colours import colours, drawing
 
 __all__ = [
@@ -20,13 +21,9 @@ __all__ = [
 ]
 
 
-def check_most(n: Any, default: int) -> int:
+def check_most(caller: str, n: Any, default: int) -> int:
     """Check the number of columns to show; None is the default."""
-    if n is None:
-        return default
-    if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 1:
-        raise ValueError(f"The 'n' parameter must be an int in the range [1, inf) or None. Got {n!r} instead.")
-    return int(n)
+    return check_integer(caller, "n", n, low=1, or_none=True) or default
 
 
 def largest(sizes: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:

@@ -61,8 +61,6 @@ def plot_critical_difference(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from softwood.stats import plot_critical_difference
     >>> accuracy = [[0.81, 0.78, 0.80], [0.93, 0.90, 0.91], [0.67, 0.67, 0.62], [0.75, 0.71, 0.70], [0.88, 0.86, 0.87]]
     >>> ax = plot_critical_difference(accuracy)
