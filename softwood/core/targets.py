@@ -158,15 +158,24 @@ def find_classes(labels: np.ndarray, name: str = "y") -> tuple[np.ndarray, np.nd
         ) from None
 
 
-def read_classes(y: Any) -> ClassTargets:
-    """Labels (a vector), or a matrix of class probabilities (an array, or a frame with a column per class)."""
+def read_classes(y: Any, known: np.ndarray | None = None, name: str = "y") -> ClassTargets:
+    """Labels (a vector), or a matrix of class probabilities (an array, or a frame with a column per class).
+
+    Parameters
+    ----------
+    known : the classes, if they have been read before, and these are further rows
+    name : the user's name for `y`, for errors
+    """
     array = np.asarray(y)
     if array.ndim == 2 and array.shape[1] > 1:
-        return _fuzzy(y)
-    labels = read_labels(y)
-    classes, codes = find_classes(labels)
-    check_classification_targets(labels)
-    return ClassTargets(classes, codes.astype(np.int32), None)
+        found = _fuzzy(y)
+    else:
+        labels = read_labels(y)
+        classes, codes = find_classes(labels)
+        if known is None:  # warns if there are many classes for these rows
+            check_classification_targets(labels)
+        found = ClassTargets(classes, codes.astype(np.int32), None)
+    return found if known is None else found.numbered_as(known, name)
 
 
 def _fuzzy(y: Any) -> ClassTargets:

@@ -330,7 +330,7 @@ def _row_losses(model: KernelModel, loss: Any, y: Any) -> RowLosses:
         return lambda matrix, widths: _checked(loss(targets, _predicted(model, matrix, widths)), len(targets))
     check_choice(_OWNER, "loss", loss, ("auto", *(for_classes if is_classifier(model) else for_reals)))
     if is_classifier(model):
-        shares = read_classes(y).numbered_as(model.classes_, "The 'y' parameter of error_budget").matrix()
+        shares = read_classes(y, model.classes_, "The 'y' parameter of error_budget").matrix()
         if loss == "log_loss":
             return lambda matrix, widths: (
                 -(shares * np.log(np.maximum(model._predict_matrix(matrix, widths), _SMALLEST_PROBABILITY))).sum(axis=1)
