@@ -133,13 +133,6 @@ class _Softened(TreeEstimator):
             Rows of numbers that the trees have not been grown from.
         y : array-like of shape (n_rows,) or None, default=None
             Labels or targets. Needed if ``bandwidth="auto"``.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows. A weight of 2 has the same effect as repeating the row.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator itself.
         """
         check_choice(self, "link", self.link, FINAL_LINKS)
         if not isinstance(self.trees, SoftTree | SoftForest):

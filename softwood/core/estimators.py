@@ -28,6 +28,8 @@ LAST = (
 )
 # Section of the docstring of a class with the arguments that several of its methods have.
 SHARED = "Arguments of methods"
+# What `fit` and `partial_fit` return.
+_FITTED = "Returns\n-------\nestimator\n    The fitted estimator itself."
 _HEADING = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 
 
@@ -100,17 +102,19 @@ def documented(own: Class) -> Class:
     return own
 
 
-def complete(method: Any, shared: Mapping[str, str], above: str | None) -> None:
+def complete(function: Any, shared: Mapping[str, str], above: str | None) -> None:
     """Complete the docstring of a function: arguments from `shared`, results from another docstring, `above`."""
-    own = Documentation.read(method.__doc__)
-    parameters = inspect.signature(method).parameters.values()
+    own = Documentation.read(function.__doc__)
+    parameters = inspect.signature(function).parameters.values()
     listed = {p.name: shared[p.name] for p in parameters if p.name in shared} | own.parameters
     others = own.others
     if not {"Returns", "Yields"} & set(others):
-        theirs = Documentation.read(above).others
+        theirs = Documentation.read(_FITTED if function.__name__ in ("fit", "partial_fit") else above).others
         others = {title: theirs[title] for title in ("Returns", "Yields") if title in theirs} | others
     if len(listed) > len(own.parameters) or others != own.others:
-        inspect.unwrap(method).__doc__ = method.__doc__ = Documentation(own.text, listed, {}, others).write(parameters)
+        inspect.unwrap(function).__doc__ = function.__doc__ = Documentation(own.text, listed, {}, others).write(
+            parameters
+        )
 
 
 class _Docstring:

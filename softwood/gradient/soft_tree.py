@@ -84,8 +84,6 @@ class _SoftTree(SoftRules, ValidatedTree):
             Rows on which the loss of accuracy is measured. None measures nothing.
         y : array-like or None, default=None
             Labels or targets of these rows.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows. A weight of 2 has the same effect as repeating the row.
 
         Returns
         -------
