@@ -112,9 +112,8 @@ def complete(function: Any, shared: Mapping[str, str], above: str | None) -> Non
         theirs = Documentation.read(_FITTED if function.__name__ in ("fit", "partial_fit") else above).others
         others = {title: theirs[title] for title in ("Returns", "Yields") if title in theirs} | others
     if len(listed) > len(own.parameters) or others != own.others:
-        inspect.unwrap(function).__doc__ = function.__doc__ = Documentation(own.text, listed, {}, others).write(
-            parameters
-        )
+        whole = Documentation(own.text, listed, {}, others).write(parameters)
+        inspect.unwrap(function).__doc__ = function.__doc__ = whole
 
 
 class _Docstring:
