@@ -14,12 +14,7 @@ from softwood.kernel.base import SearchedKernelClassifier, SearchedKernelRegress
 from softwood.kernel.forest_base import KernelForest
 from softwood.kernel.tree import KernelTreeClassifier, KernelTreeRegressor
 
-__all__ = [
-    "KernelExtraTreesClassifier",
-    "KernelExtraTreesRegressor",
-    "KernelForestClassifier",
-    "KernelForestRegressor",
-]
+__all__ = ["KernelExtraTreesClassifier", "KernelExtraTreesRegressor", "KernelForestClassifier", "KernelForestRegressor"]
 
 
 @estimator

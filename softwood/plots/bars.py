@@ -9,16 +9,7 @@ import numpy as np
 from softwood.core.parameters import check_integer
 from softwood.plots.colours import colours, drawing
 
-__all__ = [
-    "bars_height",
-    "check_most",
-    "draw_bars",
-    "largest",
-    "legend_above",
-    "new_axes",
-    "rest_name",
-    "with_rest",
-]
+__all__ = ["bars_height", "check_most", "draw_bars", "largest", "legend_above", "new_axes", "rest_name", "with_rest"]
 
 
 def check_most(caller: str, n: Any, default: int) -> int:

@@ -26,11 +26,7 @@ _SHORT_AXIS, _USUAL_AXIS, _TICK_STEP = 14.0, 26.0, 1.6
 
 
 def plot_critical_difference(
-    scores: Any,
-    *,
-    alpha: float | None = None,
-    higher_is_better: bool = True,
-    ax: Axes | None = None,
+    scores: Any, *, alpha: float | None = None, higher_is_better: bool = True, ax: Axes | None = None
 ) -> Axes:
     """Draw the average ranks of models, and which of them do not differ significantly.
 

@@ -93,14 +93,7 @@ def combined_5x2_f_test(errors_a: Any, errors_b: Any) -> FiveByTwoTest:
 
 
 def compare_5x2(
-    model_a: Any,
-    model_b: Any,
-    X: Any,
-    y: Any,
-    *,
-    random_state: Any,
-    scoring: Any = None,
-    n_jobs: int | None = None,
+    model_a: Any, model_b: Any, X: Any, y: Any, *, random_state: Any, scoring: Any = None, n_jobs: int | None = None
 ) -> FiveByTwoTest:
     """Cross-validate two models five times in two folds, and test whether they are equally good.
 

@@ -56,11 +56,7 @@ def tree_text(
 
 
 def set_text(
-    tree: SoftTree,
-    node: int,
-    names: Sequence[str],
-    categories: Sequence[Sequence | None] | None,
-    is_left: bool = True,
+    tree: SoftTree, node: int, names: Sequence[str], categories: Sequence[Sequence | None] | None, is_left: bool = True
 ) -> str:
     """The test of a set of categories, such as ``city in {Bern, Rome}``, or what holds for the right child.
 

@@ -6,14 +6,7 @@ from sklearn.exceptions import NotFittedError
 
 from softwood.gradient import budding, end_to_end, one_stage, one_stage_training
 from tests.callbacks import Recorder, require_callbacks
-from tests.gradient.staged_trees import (
-    BUDDING,
-    END_TO_END,
-    SAMPLED,
-    id_of,
-    small,
-    validation_losses,
-)
+from tests.gradient.staged_trees import BUDDING, END_TO_END, SAMPLED, id_of, small, validation_losses
 from tests.models import answer, assert_same_nodes, interrupted, problem
 
 sampled_both = pytest.mark.parametrize("model_class", SAMPLED, ids=id_of)

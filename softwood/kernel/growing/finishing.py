@@ -35,11 +35,7 @@ def finish(problem: GrowthProblem, nodes: NodeTable, node_widths: np.ndarray | N
 
 
 def finish_forest(
-    problem: GrowthProblem,
-    tables: list[NodeTable],
-    *,
-    consume: bool = False,
-    n_jobs: int | None = None,
+    problem: GrowthProblem, tables: list[NodeTable], *, consume: bool = False, n_jobs: int | None = None
 ) -> SoftForest:
     """A forest from the nodes of each of its trees.
 
@@ -85,11 +81,7 @@ def _new_columns(problem: GrowthProblem, n_nodes: int) -> dict[str, Any]:
 
 
 def _fill(
-    columns: dict[str, np.ndarray],
-    begin: int,
-    problem: GrowthProblem,
-    nodes: NodeTable,
-    node_widths: np.ndarray | None,
+    columns: dict[str, np.ndarray], begin: int, problem: GrowthProblem, nodes: NodeTable, node_widths: np.ndarray | None
 ) -> None:
     """Write the nodes of one tree into the columns, from `begin` on; `node_widths` as in `finish`."""
     lines = nodes.lines

@@ -217,11 +217,7 @@ class _Grower:
         return frontier
 
     def grow(
-        self,
-        frontier: Frontier,
-        scratch: Scratch,
-        steps: Steps | None = None,
-        max_leaf_nodes: int | None = None,
+        self, frontier: Frontier, scratch: Scratch, steps: Steps | None = None, max_leaf_nodes: int | None = None
     ) -> Frontier:
         """Go on growing: depth first, or best first to a number of leaves; returns the frontier with longer arrays."""
         counts, by_gain = frontier.counts[0], max_leaf_nodes is not None

@@ -34,13 +34,7 @@ WidthRule = Callable[[np.ndarray, ClassTargets | RealTargets, np.ndarray], np.nd
 
 
 def grow_tree_per_node(
-    problem: GrowthProblem,
-    X: np.ndarray,
-    rule: WidthRule,
-    limits: Limits,
-    *,
-    seed: int,
-    steps: Steps,
+    problem: GrowthProblem, X: np.ndarray, rule: WidthRule, limits: Limits, *, seed: int, steps: Steps
 ) -> SoftTree:
     """Grow a tree depth first, with the half-widths that `rule` gives for the points of each node and their masses."""
     n, p = X.shape
