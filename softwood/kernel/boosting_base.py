@@ -340,7 +340,7 @@ class KernelBoosting(BoostingParameters):
             elif not rows.has_validation:
                 search.follow(rules.n_rounds)
             if isinstance(rows, BoostingRowsInMemory):
-                held_out = HeldOut.together([rows.with_predictions(*part) for part in search.held_out()])
+                held_out = search.held_out(rows)
         if search.trials:
             self.search_ = [trial.as_dict() for trial in search.trials]
         if setting.scale is not None:

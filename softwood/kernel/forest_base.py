@@ -120,7 +120,8 @@ class KernelForest(SearchedKernelModel):
             if self._wants_oob and rows.categories is not None:  # sets of the finished trees know the row's own target
                 expected = f"False with columns of more than {SETS_UP_TO} categories"
                 raise parameter_error(self, "oob_score", expected, self.oob_score)
-            draws, held_out = self._grow_forest(fit, rows, limits, before)
+            stages = fit.stages()
+            draws, held_out = self._grow_forest(stages, rows, limits, before)
             if rows.is_sampled or rows.categories is not None:  # the latter know their own targets
                 return
             if self.bootstrap and (self._wants_oob or not before):
@@ -128,6 +129,10 @@ class KernelForest(SearchedKernelModel):
             elif held_out is not None:
                 which, scaled = held_out
                 self._keep_held_out(rows, which, rows.data.targets.in_units(scaled), draws)
+            self._refine(stages, rows, draws)
+
+    def _refine(self, stages: Steps, rows: TreeRows, draws: Draws) -> None:
+        """Change the finished trees, if they are refined."""
 
     def _keep_held_out(self, rows: TreeRows, which: np.ndarray, predictions: np.ndarray, draws: Draws) -> None:
         """Keep predictions of rows by trees that have not seen them, for intervals and sets."""
@@ -138,7 +143,7 @@ class KernelForest(SearchedKernelModel):
             self._held_out_ = found
 
     def _grow_forest(
-        self, fit: Fit, rows: TreeRows, limits: Limits, before: dict[str, Any]
+        self, stages: Steps, rows: TreeRows, limits: Limits, before: dict[str, Any]
     ) -> tuple[Draws, tuple[np.ndarray, np.ndarray] | None]:
         """Choose the bandwidth and grow the trees.
 
@@ -157,7 +162,6 @@ class KernelForest(SearchedKernelModel):
             kept = ("bandwidth_", "bandwidths_")
             self.__dict__.update({name: before[name] for name in kept if name in before})
         draws = self._draws(rows)
-        stages = fit.stages()
         chosen = self._choose_widths(rows, limits, draws, stages) if earlier is None else ChosenScale(0.0)
         grown = [] if rows.is_sampled else list(chosen.trees)
         self._prediction_kernels_ = self._make_prediction_kernels(self.bandwidths_, data)

@@ -104,6 +104,7 @@ class CalibratedModel:
         found = self._scored(rows.matrix, rows.predictions, rows.truth, rows.weights, is_cross=True)[1]
         if isinstance(found, ErrorCalibration):
             self._spread_ = found.spread
+            found = replace(found, scores=rows.scale * found.scores)
         self._scores_ = found
         vars(self).pop("_held_out_", None)
 

@@ -139,7 +139,7 @@ def test_trees_that_are_added_have_the_bandwidth_of_the_others(bandwidth):
     chosen = model.bandwidth_
     model.set_params(n_estimators=8).fit(X, y)
     assert model.bandwidth_ == chosen
-    expected = KernelForestRegressor(8, bandwidth=chosen, random_state=0).fit(X, y)
+    expected = KernelForestRegressor(8, bandwidth=chosen, refine=True, random_state=0).fit(X, y)
     assert_same_nodes(model.forest_, expected.forest_)
 
 
