@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softwood.explanations.error_costs import ErrorBudget
-from softwood.plots.bars import bars_height, check_most, draw_bars, new_axes
-from softwood.plots.colours import draws
+from softwood.plots.drawing import bars_height, check_most, draw_bars, draws, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,8 +10,7 @@ from softwood.core.columns import column_titles, find_column
 from softwood.core.parameters import check_count, parameter_error
 from softwood.core.tables import column_cells
 from softwood.explanations.shapley import ShapleyValues
-from softwood.plots.bars import check_most, largest, new_axes, rest_name
-from softwood.plots.colours import REST, drawing, draws
+from softwood.plots.drawing import REST, check_most, drawing, draws, largest, new_axes, rest_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
