@@ -162,5 +162,5 @@ def _entry(parameter: inspect.Parameter, entry: str) -> str:
     if parameter.default is not parameter.empty and ", default=" not in kind:
         default = parameter.default
         kind += f', default="{default}"' if isinstance(default, str) else f", default={default}"
-    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
     return "\n".join([f"{stars}{parameter.name} : {kind}", *text])

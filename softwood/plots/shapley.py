@@ -240,7 +240,9 @@ def _number_of(names: tuple[str, ...], wanted: Any, parameter: str, caller: str)
 def _cells(data: Any, j: int) -> np.ndarray:
     """Cells of a column, (n_rows,) objects, None where missing."""
     values, is_missing = column_cells(data if hasattr(data, "shape") else np.array(data, dtype=object), j)
-    return np.where(is_missing, None, values.astype(object))
+    cells = values.astype(object)
+    cells[is_missing] = None
+    return cells
 
 
 def _cell_text(cell: Any) -> str:
