@@ -26,8 +26,6 @@ from softwood.gradient.data import (
 )
 from softwood.uncertainty.held_out import HeldOut
 
-__all__ = ["GradientModel", "Training", "ValidatedTree"]
-
 
 @dataclass(frozen=True)
 class Training:
