@@ -31,18 +31,6 @@ from softwood.trees.tree import SoftTree
 from softwood.uncertainty.held_out import HeldOut
 from softwood.uncertainty.methods import CalibratedClassifier, CalibratedRegressor
 
-__all__ = [
-    "BatchEstimator",
-    "ClassifierBase",
-    "Fit",
-    "RegressorBase",
-    "TreeClassifier",
-    "TreeEstimator",
-    "as_counts",
-    "read_weights",
-    "rows_with_weight",
-]
-
 _SORTS = (
     "This {} predicts several quantiles and sorts them, which exports do not do; fit a model for each quantile, or "
     "export its forest_."
@@ -75,6 +63,10 @@ class TreeEstimator(BaseEstimator):
     --------------------
     X : array-like or data frame of shape (n_rows, n_features_in)
         The rows to predict.
+    y : array-like of shape (n_rows,) or (n_rows, n_targets)
+        Labels or targets. A classifier also takes a matrix of class probabilities.
+    sample_weight : array-like of shape (n_rows,) or None
+        Weights of the rows. A weight of 2 has the same effect as repeating the row.
     measurement_error : dict, array-like or None
         Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
         array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these

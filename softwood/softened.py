@@ -28,8 +28,6 @@ from softwood.trees.forest import SoftForest
 from softwood.trees.nodes import KernelShapes
 from softwood.trees.tree import SoftTree
 
-__all__ = ["SoftenedClassifier", "SoftenedRegressor", "soften"]
-
 # Bandwidths that "auto" compares, in standard deviations of the columns.
 GRID = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 # "auto" compares on at most this many rows, evenly spaced.
@@ -133,13 +131,6 @@ class _Softened(TreeEstimator):
             Rows of numbers that the trees have not been grown from.
         y : array-like of shape (n_rows,) or None, default=None
             Labels or targets. Needed if ``bandwidth="auto"``.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows. A weight of 2 has the same effect as repeating the row.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator itself.
         """
         check_choice(self, "link", self.link, FINAL_LINKS)
         if not isinstance(self.trees, SoftTree | SoftForest):

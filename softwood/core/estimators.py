@@ -10,8 +10,6 @@ from typing import Any, Self, TypeVar, dataclass_transform
 
 from softwood.core.parameters import parameter
 
-__all__ = ["Documentation", "complete", "documented", "estimator"]
-
 Class = TypeVar("Class", bound=type)
 
 # Parameters that all families have come at the end of a signature, in this order.
@@ -28,6 +26,8 @@ LAST = (
 )
 # Section of the docstring of a class with the arguments that several of its methods have.
 SHARED = "Arguments of methods"
+# What `fit` and `partial_fit` return.
+_FITTED = "Returns\n-------\nestimator\n    The fitted estimator itself."
 _HEADING = re.compile(r"^(\w[\w ]*)\n-{3,}\n", re.MULTILINE)
 
 
@@ -100,17 +100,18 @@ def documented(own: Class) -> Class:
     return own
 
 
-def complete(method: Any, shared: Mapping[str, str], above: str | None) -> None:
+def complete(function: Any, shared: Mapping[str, str], above: str | None) -> None:
     """Complete the docstring of a function: arguments from `shared`, results from another docstring, `above`."""
-    own = Documentation.read(method.__doc__)
-    parameters = inspect.signature(method).parameters.values()
+    own = Documentation.read(function.__doc__)
+    parameters = inspect.signature(function).parameters.values()
     listed = {p.name: shared[p.name] for p in parameters if p.name in shared} | own.parameters
     others = own.others
     if not {"Returns", "Yields"} & set(others):
-        theirs = Documentation.read(above).others
+        theirs = Documentation.read(_FITTED if function.__name__ in ("fit", "partial_fit") else above).others
         others = {title: theirs[title] for title in ("Returns", "Yields") if title in theirs} | others
     if len(listed) > len(own.parameters) or others != own.others:
-        inspect.unwrap(method).__doc__ = method.__doc__ = Documentation(own.text, listed, {}, others).write(parameters)
+        whole = Documentation(own.text, listed, {}, others).write(parameters)
+        inspect.unwrap(function).__doc__ = function.__doc__ = whole
 
 
 class _Docstring:
@@ -159,5 +160,5 @@ def _entry(parameter: inspect.Parameter, entry: str) -> str:
     if parameter.default is not parameter.empty and ", default=" not in kind:
         default = parameter.default
         kind += f', default="{default}"' if isinstance(default, str) else f", default={default}"
-    stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+    stars = "**" if parameter.kind is parameter.VAR_KEYWORD else ""
     return "\n".join([f"{stars}{parameter.name} : {kind}", *text])

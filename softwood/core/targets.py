@@ -11,8 +11,6 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from softwood.core.tables import is_missing_value, refuse_masked
 
-__all__ = ["ClassTargets", "RealTargets", "find_classes", "read_classes", "read_labels", "read_reals", "scale_of"]
-
 # Smallest scale of real targets, as a part of the distance of the furthest one from the mean.
 SMALLEST_SCALE = 1e-60
 

@@ -19,8 +19,6 @@ from softwood.kernel.base import KernelModel
 from softwood.kernel.data.kernels import Kernel
 from softwood.kernel.data.measurement_errors import read_errors
 
-__all__ = ["ErrorBudget", "error_budget"]
-
 _OWNER = "error_budget"
 _SMALLEST_PROBABILITY = 1e-15
 # Variances of the error, in units of the present one, at which the loss of measured rows is simulated.

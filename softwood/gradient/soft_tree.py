@@ -17,8 +17,6 @@ from softwood.gradient.growing import GrownTree, SoftRules, grow_soft_tree, lone
 from softwood.gradient.loops.soft_split import IDENTITY
 from softwood.gradient.refining import refine, refit_values
 
-__all__ = ["SoftTreeClassifier", "SoftTreeRegressor"]
-
 
 @estimator
 class _SoftTree(SoftRules, ValidatedTree):
@@ -87,8 +85,6 @@ class _SoftTree(SoftRules, ValidatedTree):
             Rows on which the loss of accuracy is measured. None measures nothing.
         y : array-like or None, default=None
             Labels or targets of these rows.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows. A weight of 2 has the same effect as repeating the row.
 
         Returns
         -------

@@ -45,8 +45,6 @@ from softwood.kernel.rows import TreeRows, TreeRowsInMemory
 from softwood.uncertainty.distribution import Distribution
 from softwood.uncertainty.leaves import LeafTargets
 
-__all__ = ["KernelModel", "SearchedKernelClassifier", "SearchedKernelModel", "SearchedKernelRegressor"]
-
 # A child with less mass than this, or less than this fraction of the total mass, may be an effect of rounding.
 _NO_MASS, _NO_PART = 1e-9, 1e-12
 
@@ -419,15 +417,6 @@ class SearchedKernelModel(KernelModel):
         ----------
         X : array-like or data frame of shape (n_rows, n_features_in)
             The rows. Text and category columns of frames are categories. Missing values are allowed everywhere.
-        y : array-like of shape (n_rows,) or (n_rows, n_targets)
-            Labels or targets. A classifier also takes a matrix of class probabilities.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows. A weight of 2 has the same effect as repeating the row.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator itself.
         """
         with self._fitting(X, y, sample_weight) as fit:
             fit.worker._grow(fit, X, y, sample_weight, measurement_error)
@@ -498,8 +487,6 @@ class SearchedKernelRegressor(RegressorBase):
             The training rows.
         y : array-like of shape (n_rows,)
             Their targets.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows. A weight of 2 has the same effect as repeating the row.
 
         Returns
         -------

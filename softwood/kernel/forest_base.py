@@ -27,8 +27,6 @@ from softwood.kernel.rows import TreeRows
 from softwood.trees.forest import SoftForest
 from softwood.uncertainty.held_out import HeldOut
 
-__all__ = ["KernelForest"]
-
 
 @estimator
 class KernelForest(SearchedKernelModel):

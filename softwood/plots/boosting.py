@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.plots.bars import new_axes
-from softwood.plots.colours import drawing, draws
+from softwood.plots.drawing import drawing, draws, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["plot_loss", "plot_search"]
 
 
 @draws

@@ -11,13 +11,22 @@ from softwood.core.parameters import check_choice
 from softwood.explanations.contributions import gate_contributions
 from softwood.explanations.one_tree import check_node
 from softwood.fitted import FittedModel
-from softwood.plots.bars import bars_height, check_most, draw_bars, largest, new_axes, rest_name, with_rest
-from softwood.plots.colours import REST, colours, drawing, draws
+from softwood.plots.drawing import (
+    REST,
+    bars_height,
+    check_most,
+    colours,
+    draw_bars,
+    drawing,
+    draws,
+    largest,
+    new_axes,
+    rest_name,
+    with_rest,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["plot_gate_contributions"]
 
 _MOST = {"bar": 10, "pie": 6}  # largest number of columns shown for a gate
 

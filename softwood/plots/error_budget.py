@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softwood.explanations.error_costs import ErrorBudget
-from softwood.plots.bars import bars_height, check_most, draw_bars, new_axes
-from softwood.plots.colours import draws
+from softwood.plots.drawing import bars_height, check_most, draw_bars, draws, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["plot_error_budget"]
 
 _MOST_COLUMNS = 15
 

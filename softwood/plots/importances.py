@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.plots.bars import bars_height, check_most, draw_bars, largest, new_axes, rest_name, with_rest
-from softwood.plots.colours import draws
+from softwood.plots.drawing import bars_height, check_most, draw_bars, draws, largest, new_axes, rest_name, with_rest
 from softwood.trees.tree import SoftTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["plot_importances"]
 
 _MOST_IMPORTANCES = 20
 

@@ -12,13 +12,10 @@ from softwood.core.parameters import check_count
 from softwood.explanations.nodes import node_table
 from softwood.explanations.one_tree import read_targets
 from softwood.fitted import FittedModel
-from softwood.plots.bars import largest, legend_above, new_axes, rest_name, with_rest
-from softwood.plots.colours import REST, colours, draws
+from softwood.plots.drawing import REST, colours, draws, largest, legend_above, new_axes, rest_name, with_rest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["plot_leaf_distribution"]
 
 _MOST_LEAVES = 12
 _MOST_CLASSES = 10

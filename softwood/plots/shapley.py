@@ -10,13 +10,10 @@ from softwood.core.columns import column_titles, find_column
 from softwood.core.parameters import check_count, parameter_error
 from softwood.core.tables import column_cells
 from softwood.explanations.shapley import ShapleyValues
-from softwood.plots.bars import check_most, largest, new_axes, rest_name
-from softwood.plots.colours import REST, drawing, draws
+from softwood.plots.drawing import REST, check_most, drawing, draws, largest, new_axes, rest_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["plot_shapley", "plot_shapley_dependence", "plot_shapley_summary"]
 
 _UP, _DOWN = "#D55E00", "#0072B2"
 _MOST_COLUMNS = 10
@@ -241,7 +238,9 @@ def _number_of(names: tuple[str, ...], wanted: Any, parameter: str, caller: str)
 def _cells(data: Any, j: int) -> np.ndarray:
     """Cells of a column, (n_rows,) objects, None where missing."""
     values, is_missing = column_cells(data if hasattr(data, "shape") else np.array(data, dtype=object), j)
-    return np.where(is_missing, None, values.astype(object))
+    cells = values.astype(object)
+    cells[is_missing] = None
+    return cells
 
 
 def _cell_text(cell: Any) -> str:

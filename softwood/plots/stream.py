@@ -9,7 +9,7 @@ import numpy as np
 
 from softwood.core.parameters import check_count, parameter_error
 from softwood.fitted import FittedModel
-from softwood.plots.colours import colours, drawing, draws
+from softwood.plots.drawing import colours, drawing, draws
 from softwood.plots.tree import draw_tree
 from softwood.plots.tree_text import DrawnTree
 from softwood.stream.adapting import Adaptation
@@ -17,8 +17,6 @@ from softwood.trees.tree import SoftTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["plot_growth", "plot_stream_tree"]
 
 _DRIFT = "#CC0000"
 _ALARM = "#555555"

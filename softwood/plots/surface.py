@@ -12,15 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from softwood.core.columns import column_titles
 from softwood.core.encoding import read_table
 from softwood.core.parameters import check_count
-from softwood.plots.colours import colours, drawing, draws
+from softwood.plots.drawing import colours, drawing, draws
 from softwood.plots.partition import partition_lines
 from softwood.plots.plane import limits, numbers, plane_table, two_columns
 from softwood.trees.tree import SoftTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["plot_surface"]
 
 _DEPTH = 0.75  # depth of the colour where a class is certain; below 1, so that points stand out
 

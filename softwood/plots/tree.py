@@ -9,7 +9,7 @@ import numpy as np
 from softwood.core.parameters import check_count, check_integer, check_number
 from softwood.explanations.one_row import as_table
 from softwood.fitted import FittedModel
-from softwood.plots.colours import REST, colours, drawing, draws
+from softwood.plots.drawing import REST, colours, drawing, draws
 from softwood.plots.tree_layout import (
     BAR,
     FONT,
@@ -26,8 +26,6 @@ from softwood.trees.tree import SoftTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["draw_tree", "plot_tree"]
 
 _MOST_CLASSES = 10  # with a colour of their own
 _SMALLEST_FONT = 2.0

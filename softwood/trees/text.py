@@ -9,8 +9,6 @@ import numpy as np
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["largest_terms", "set_text", "side_text", "test_text", "tree_text"]
-
 # Categories that the text of a set lists.
 _MOST_LISTED = 5
 # Terms of an oblique gate that its text shows. A term whose size is below this part of the largest is left out.
@@ -56,11 +54,7 @@ def tree_text(
 
 
 def set_text(
-    tree: SoftTree,
-    node: int,
-    names: Sequence[str],
-    categories: Sequence[Sequence | None] | None,
-    is_left: bool = True,
+    tree: SoftTree, node: int, names: Sequence[str], categories: Sequence[Sequence | None] | None, is_left: bool = True
 ) -> str:
     """The test of a set of categories, such as ``city in {Bern, Rome}``, or what holds for the right child.
 

@@ -4,13 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier
-from sklearn.datasets import (
-    load_breast_cancer,
-    load_diabetes,
-    load_wine,
-    make_classification,
-    make_friedman1,
-)
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine, make_classification, make_friedman1
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 
 from softwood import KernelForestClassifier, KernelForestRegressor, KernelTreeClassifier, KernelTreeRegressor

@@ -28,8 +28,6 @@ from softwood.kernel.growing.workspace import Workspace
 from softwood.trees.forest import SoftForest
 from softwood.trees.pruning import prune_cost_complexity
 
-__all__ = ["Draws", "assemble", "draws_of", "grow_trees", "out_of_bag", "tree_seed"]
-
 # Without bootstrap, trees that are grown to compare bandwidths get this fraction of the rows.
 _HELD_IN = 0.632
 # Of rows with more equals than this, on average, less than a twentieth is out of the bag of a tree.

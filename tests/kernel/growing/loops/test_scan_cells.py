@@ -5,14 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softwood.compiled.growing import (
-    is_by_cell,
-    place_boxes,
-    scan_boxes,
-    scan_column,
-    scan_points,
-    sort_boxes,
-)
+from softwood.compiled.growing import is_by_cell, place_boxes, scan_boxes, scan_column, scan_points, sort_boxes
 from softwood.kernel.growing.loops.groups import Bins, Goal, Kernels
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import Search
