@@ -2,8 +2,6 @@
 
 import numpy as np
 
-__all__ = ["is_in", "noisy_rows"]
-
 
 def noisy_rows(n, seed):
     rng = np.random.default_rng(seed)
