@@ -126,24 +126,26 @@ class KernelForest(SearchedKernelModel):
             if self.bootstrap and (self._wants_oob or is_new):
                 self._set_oob(rows, draws, y, is_new=is_new)
             if held_out is not None and not is_new:
-                which, scaled = held_out
-                self._keep_held_out(rows, which, rows.data.targets.in_units(scaled), draws)
+                which, scaled, size = held_out
+                self._keep_held_out(rows, which, rows.data.targets.in_units(scaled), draws, size)
             self._refine(stages, rows, draws)
 
     def _refine(self, stages: Steps, rows: TreeRows, draws: Draws) -> None:
         """Change the finished trees, if they are refined."""
 
-    def _keep_held_out(self, rows: TreeRows, which: np.ndarray, predictions: np.ndarray, draws: Draws) -> None:
+    def _keep_held_out(
+        self, rows: TreeRows, which: np.ndarray, predictions: np.ndarray, draws: Draws, size: float = 1.0
+    ) -> None:
         """Keep predictions of rows by trees that have not seen them, for intervals and sets."""
         data = rows.data
         truth = data.targets.in_units(data.targets.matrix()[which])
         found = HeldOut.of(data.matrix[which], predictions, truth, draws.weights[which])
         if found is not None:
-            self._held_out_ = found
+            self._held_out_ = replace(found, scale=size)
 
     def _grow_forest(
         self, stages: Steps, rows: TreeRows, limits: Limits, before: dict[str, Any]
-    ) -> tuple[Draws, tuple[np.ndarray, np.ndarray] | None]:
+    ) -> tuple[Draws, tuple[np.ndarray, np.ndarray, float] | None]:
         """Choose the bandwidth and grow the trees.
 
         Returns how their rows were drawn, and the predictions of held-out rows that the choice has made.

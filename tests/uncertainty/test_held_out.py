@@ -87,8 +87,9 @@ def test_extra_trees_of_the_choice_are_fewer_and_cover_more():
     for seed in range(10, 18):
         X, y = noisy_rows(250, seed)
         model = KernelExtraTreesRegressor(random_state=seed).fit(X, y)
+        assert 0.8 < _kept(model).scale < 1.0  # more trees have smaller errors
         found.append(is_in(model.predict_interval(new, 0.9), truth).mean())
-    assert 0.89 < np.mean(found) < 0.96
+    assert 0.89 < np.mean(found) < 0.94
 
 
 def _smooth(n, seed):
