@@ -33,6 +33,7 @@ from softwood.stream.loops.layout import (
     LEFT_WEIGHT,
     N_INNER,
     N_NODES,
+    N_PATH_NUMBERS,
     N_SCALER_ROWS,
     N_TAKEN,
     OWNER,
@@ -76,7 +77,7 @@ class SoftGrowingTree(GrowingTree):
         "target_scaler": (N_SCALER_ROWS, 1),
         "seen": ("slots", "outputs"),
         "places": ("nodes", 3),
-        "shares": ("nodes", 5),
+        "shares": ("nodes", N_PATH_NUMBERS),
         # all nodes may change in the same row
         "events": ("nodes",),
     }

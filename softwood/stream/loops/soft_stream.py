@@ -37,12 +37,12 @@ from softwood.stream.loops.layout import (
     SHARE,
     SLOPE,
     TARGETS,
+    TEST,
     TOUCHED,
     VARIANCE,
     WEIGHT,
 )
 from softwood.stream.loops.soft_stream_growth import grow, has_room_for_all, observe, passes
-from softwood.trees.loops.gates import smooth_step, smooth_step_slope
 
 # Adam's factors of both moments, and what keeps steps finite.
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
@@ -106,19 +106,24 @@ def visit(points, i, tree, soft, path):
     at = 0
     while at < n:
         node = path.places[at, 0]
-        path.places[at, 1] = -1
-        path.places[at, 2] = -1
-        if tree.nodes[node, LEFT] >= 0:
-            z = along(soft.gates, node, path.x)
-            step = smooth_step(z, gamma)
+        if tree.nodes[node, LEFT] < 0:
+            path.places[at, 1] = -1
+            path.places[at, 2] = -1
+            path.shares[at, TEST] = 0.0
+        else:
+            # `smooth_step` and its slope, with bounds in place of branches that cannot be predicted.
+            r = min(max(along(soft.gates, node, path.x) / gamma, -0.5), 0.5)
+            step = 0.5 + 1.5 * r - 2.0 * r * r * r
             alpha = soft.gates[0, node, ALPHA_AT]
             test = passes(points, i, node, tree)
             part = alpha * step + (1.0 - alpha) * test
             path.shares[at, PART] = part
-            path.shares[at, SLOPE] = alpha * smooth_step_slope(z, gamma)
+            path.shares[at, SLOPE] = alpha * ((1.5 - 6.0 * r * r) / gamma)
             path.shares[at, LESS_TEST] = step - test
+            path.shares[at, TEST] = test
             for side in range(2):
                 share = part if side == 0 else 1.0 - part
+                path.places[at, 1 + side] = -1
                 if share > 0.0:
                     path.places[at, 1 + side] = n
                     path.places[n, 0] = tree.nodes[node, LEFT + side]
