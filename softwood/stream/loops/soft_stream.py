@@ -232,17 +232,17 @@ def count_label(label, mass, node, tree, soft):
     """
     q = soft.values.shape[2]
     part = mass / (tree.numbers[node, WEIGHT] + PRIOR_WEIGHT + mass)
-    highest = soft.values[0, node, 0]
-    for k in range(1, q):
-        highest = max(highest, soft.values[0, node, k])
-    total = 0.0
-    for k in range(q):
-        total += math.exp(soft.values[0, node, k] - highest) if soft.values[0, node, k] != highest else 1.0
-    before = math.exp(soft.values[0, node, label] - highest) / total
-    less = math.log((1.0 - part) / total) - highest
+    less = math.log(1.0 - part)
+    if tree.numbers[node, WEIGHT] == 0.0:  # the shares that it begins with do not yet add up to 1
+        highest, total = soft.values[0, node, 0], 0.0
+        for k in range(1, q):
+            highest = max(highest, soft.values[0, node, k])
+        for k in range(q):
+            total += math.exp(soft.values[0, node, k] - highest)
+        less -= highest + math.log(total)
     for k in range(q):
         soft.values[0, node, k] += less
-    soft.values[0, node, label] = math.log((1.0 - part) * before + part)
+    soft.values[0, node, label] = math.log(math.exp(soft.values[0, node, label]) + part)
 
 
 def adam_part(parameters, slopes, node, j, scale, length, least):
