@@ -46,7 +46,7 @@ from softwood.stream.loops.soft_stream_growth import grow, has_room_for_all, obs
 
 # Adam's factors of both moments, and what keeps steps finite.
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
-# What of a gate or leaf has a gradient that waits for a step: everything, or alpha alone, where the smooth step is flat.
+# What of a gate or leaf has a gradient that waits for a step: all, or alpha alone, where the smooth step is flat.
 ALL_WAITS, ALPHA_WAITS = 1, 2
 # A learned alpha does not fall below this: with 0 one side is not reached, and nothing could ever be learned again.
 LEAST_ALPHA = 0.02
