@@ -45,7 +45,7 @@ _INTEGERS = [name for name in EVENT.names or () if EVENT[name] == np.int64]
 _NUMBERS = [name for name in EVENT.names or () if EVENT[name] == np.float64]
 
 # Lengths of arrays in files of earlier releases
-EARLIER_LENGTHS = {"settings": (23, 27, 29, 31), "scaler": (4,), "target_scaler": (4,)}
+EARLIER_LENGTHS = {"settings": (23, 27, 29, 31, 34), "scaler": (4,), "target_scaler": (4,)}
 
 # Growing trees
 

@@ -18,7 +18,6 @@ from softwood.stream.growing.new_categories import zeros_in_histograms, zeros_in
 from softwood.stream.growing.rows import NO_PREDICTIONS, as_rows
 from softwood.stream.growing.target_units import RealGrowingTree
 from softwood.stream.growing.tree import GrowingTree
-from softwood.stream.loops.hoeffding import SURPRISES
 from softwood.stream.loops.layout import (
     ALL_WEIGHT,
     ALPHA_AT,
@@ -51,6 +50,7 @@ from softwood.stream.loops.layout import (
     SoftNodes,
 )
 from softwood.stream.loops.observers import N_BIN_NUMBERS, N_NORMAL_NUMBERS
+from softwood.stream.loops.scales import SURPRISES
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 

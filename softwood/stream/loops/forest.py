@@ -12,8 +12,8 @@ import math
 import numpy as np
 
 from softwood.stream.loops.drift import DRIFT, NOTHING, WARNING, update_adwin
-from softwood.stream.loops.hoeffding import update_scale
 from softwood.stream.loops.layout import CENTRE, VARIANCE
+from softwood.stream.loops.scales import update_scale
 from softwood.trees.loops.random import next_seed, to_unit
 
 # scores: faded mean of the losses and rows in it; of regressors also the mean of all absolute errors and rows in it

@@ -108,6 +108,7 @@ class Settings(NamedTuple):
         learned at once; 0: it is learned in portions of 1
     least_growth : of Hoeffding trees in forests: share by which a leaf must have become heavier since the last attempt
         to split it, if that is more than the grace period
+    inherited_weight : of Hoeffding trees for classes: weight of what new leaves know of their parent's rows
     others : of soft trees; an `outlier_limit` of 0 means no limit, a `merit_range` of 0 the logarithm of the number of
         classes
     """
@@ -146,6 +147,7 @@ class Settings(NamedTuple):
     judges_copies: float = 0.0
     small_error: float = 0.0
     least_growth: float = 0.0
+    inherited_weight: float = 0.0
 
 
 class TreeNodes(NamedTuple):
@@ -166,11 +168,13 @@ class ClassNodes(NamedTuple):
     counts : (capacity, n_classes) class weights of each node
     keys : (capacity, n_classes) int64, classes of each node in the order in which they came
     prediction : (2, n_classes) scratch space for the prediction of a row that is learned, and for those of its copies
+    parent : (n_features, n_classes, 7) scratch space for the normal distributions of a leaf that is split
     """
 
     counts: np.ndarray
     keys: np.ndarray
     prediction: np.ndarray
+    parent: np.ndarray
 
 
 class RealNodes(NamedTuple):
@@ -181,7 +185,7 @@ class RealNodes(NamedTuple):
     models : (capacity, 1 + n_features) the linear model of each node: constant and weights of standardised features
     scaler : (N_SCALER_ROWS, n_features) of each feature the running weight, mean, inverse standard deviation and
         variance, the weight of values in a row that contradict these (see `past_weight` of
-        `softwood.stream.loops.hoeffding`), and the last value
+        `softwood.stream.loops.scales`), and the last value
     """
 
     models: np.ndarray

@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from softwood.stream.loops.alarms import learned, note_class, note_target
-from softwood.stream.loops.hoeffding import MOST_PORTIONS, update_scale, update_scaler
+from softwood.stream.loops.hoeffding import MOST_PORTIONS
 from softwood.stream.loops.layout import (
     ALL_WEIGHT,
     ALONG,
@@ -42,6 +42,7 @@ from softwood.stream.loops.layout import (
     VARIANCE,
     WEIGHT,
 )
+from softwood.stream.loops.scales import update_scale, update_scaler
 from softwood.stream.loops.soft_stream_growth import grow, has_room_for_all, observe, passes
 
 # Adam's factors of both moments, and what keeps steps finite.
