@@ -625,9 +625,11 @@ SPECS += both(
             "max_share_to_split": PART,
             "binary_split": FLAG,
             "unseen_values": NAME,
+            "inherited_weight": NOT_NEGATIVE,
         },
         "changes": {
             "split_criterion": "gini",
+            "inherited_weight": 5.0,
             "leaf_prediction": change("mc", leaf_prediction="nb"),
             "max_share_to_split": 0.4,
             "max_size": 0.014,
