@@ -632,7 +632,7 @@ SPECS += both(
             "inherited_weight": 5.0,
             "leaf_prediction": change("mc", leaf_prediction="nb"),
             "max_share_to_split": 0.4,
-            "max_size": 0.014,
+            "max_size": 0.012,
         },
         "unseen": {
             "binary_split": "tests/stream/test_hoeffding.py: only of columns of categories",
