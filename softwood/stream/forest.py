@@ -13,6 +13,7 @@ from softwood.core.estimators import estimator
 from softwood.core.parameters import (
     check_choice,
     check_count,
+    check_flag,
     check_integer,
     check_n_jobs,
     check_number,
@@ -115,7 +116,8 @@ class _StreamForest(StreamModel):
         sharpness = CLASS_SHARPNESS if is_class else REAL_SHARPNESS
         if check_choice(self, "voting", self.voting, ("loss", "mean")) == "mean":
             sharpness = 0.0
-        rules = ForestRules(self.mean_draws, self.warning_delta, self.drift_delta, self.vote_window, sharpness)
+        follows = not is_class and check_flag(self, "follow_level", self.follow_level) and self.voting == "loss"  # type: ignore[attr-defined]
+        rules = ForestRules(self.mean_draws, self.warning_delta, self.drift_delta, self.vote_window, sharpness, follows)
         forest = GrowingForest(self._recipes(is_class), rules, n_features, n_outputs, seed, is_class)
         forest.n_jobs = check_n_jobs(self, self.n_jobs)
         return forest
@@ -237,6 +239,10 @@ class StreamForestRegressor(_StreamForest, StreamRegressorBase):
 
     Parameters
     ----------
+    follow_level : bool
+        Whether the mean of the last errors is added to predictions, as far as such means have been followed by further
+        errors of their size: on many streams in the order of time errors last. For the rows that come next; False if
+        other rows are predicted, or if targets come late. No effect with ``voting="mean"``.
     soft_parameters : dict or None
         Parameters of the soft trees by name; see `SoftHoeffdingTreeRegressor`. None for defaults that suit a forest.
     crisp_parameters : dict or None
@@ -254,3 +260,4 @@ class StreamForestRegressor(_StreamForest, StreamRegressorBase):
 
     mean_draws: float = 4.0
     max_features: float = 0.8
+    follow_level: bool = True

@@ -748,6 +748,7 @@ SPECS += both(
         "warning_delta": "tests/stream/test_forest.py: spare trees after a drift",
         "drift_delta": "tests/stream/test_forest.py: replaced trees after a drift",
     },
+    regressor={"wrong": {"follow_level": FLAG}, "changes": {"follow_level": change(False, voting="loss")}},
     n_rows=3000,
     known_failures=IN_ORDER_AND_DRAWN,
 )

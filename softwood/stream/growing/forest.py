@@ -15,8 +15,10 @@ from softwood.compiled.stream import (
     bound_targets,
     draw_row,
     draw_weights,
+    follow_level,
     keep_columns,
     keep_columns_of_all,
+    level_part,
     score_spare,
     vote_classes,
     vote_reals,
@@ -55,6 +57,7 @@ class _OneRowOfAll:
     targets : (1,) target as the trees learn it
     drawn, rest : (n_trees,) weights with which the trees learn the row, and what is left of them
     losses, found : (n_trees, 1) recent losses, and (n_trees,) int64 what detectors report
+    vote : (1, n_outputs) of the trees together
     rows : the same for each tree
     """
 
@@ -63,6 +66,7 @@ class _OneRowOfAll:
         self.targets = np.empty(1, dtype=np.int64 if is_class else np.float64)
         self.drawn, self.rest = np.empty(n_trees), np.empty(n_trees)
         self.losses, self.found = np.empty((n_trees, 1)), np.empty(n_trees, dtype=np.int64)
+        self.vote = np.empty((1, n_outputs))
         self.rows = [OneRow(self.seen[t], self.targets, self.rest[t : t + 1], self.outputs[t]) for t in range(n_trees)]
 
 
@@ -103,8 +107,12 @@ class GrowingForest(ForestTrees):
             found = list(threads.map(learn, n_trees))
         self._log_alarms([event for events in found for event in events])
         self.n_rows += int(np.count_nonzero(weights > 0.0))
+        if out is None and self.rules.follow_level:
+            out = np.empty((n, 1))
         if out is not None:
             self._count_votes(outputs, losses, out)
+            if self.rules.follow_level:
+                follow_level(targets, weights, self.rules.memory, self.level, out)
 
     def _log_alarms(self, events: list[DriftEvent]) -> None:
         """Add alarms to the log, which keeps the last ones."""
@@ -167,6 +175,9 @@ class GrowingForest(ForestTrees):
         labels, reals = self._either(one.targets)
         known = self.rules.memory, self.detectors, self.scores
         watch_row(one.outputs, labels, reals, row.weights, *known, one.losses, one.found)
+        if self.rules.follow_level:
+            self._count_votes(one.outputs, one.losses, one.vote)
+            follow_level(one.targets, row.weights, self.rules.memory, self.level, one.vote)
         self.n_rows += 1
         events = []
         for t, what in enumerate(one.found.tolist()):
@@ -188,6 +199,8 @@ class GrowingForest(ForestTrees):
             tree.predict_row(own)
         one.losses[:, 0] = self.scores[:, LOSS]
         self._count_votes(one.outputs, one.losses, row.out)
+        if self.rules.follow_level:
+            row.out += level_part(self.level)
 
     def _learn_spare(
         self, number: int, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, drawn: np.ndarray
@@ -235,7 +248,7 @@ class GrowingForest(ForestTrees):
         for t, tree in enumerate(self.trees):
             outputs[t] = tree.predict(self._seen(points, self.columns[t]) if few is None else few[t])
         self._count_votes(outputs, np.repeat(self.losses, n).reshape(n_trees, n), out)
-        return out
+        return out + level_part(self.level) if self.rules.follow_level else out
 
     def input_gradient(self, points: np.ndarray) -> np.ndarray:
         """Derivative of `predict` with respect to the points, (n, n_outputs, n_features)."""
@@ -267,7 +280,7 @@ class GrowingForest(ForestTrees):
             for name, array in tree.state().items()
         }
         names = ("columns", "spare_columns", "scores", "spare_scores", "detectors", "n_planted", "is_category")
-        found |= {name: getattr(self, name) for name in (*names, "target_scaler")}
+        found |= {name: getattr(self, name) for name in (*names, "target_scaler", "level")}
         events = [(event.kind == "drift", event.n_samples, event.tree) for event in self.drifts]
         return found | {"n_rows": np.array(self.n_rows), "drifts": np.array(events, dtype=np.int64).reshape(-1, 3)}
 

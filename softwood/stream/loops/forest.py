@@ -5,6 +5,7 @@ weights : (n,) of the rows as the user gave them; rows of weight 0 are predicted
 memory : rows after which a loss has faded to about a third
 detectors : (2, n_numbers) states of the warning and the drift detector of a tree, both ADWIN
 scores : (N_SCORES,) what is known of a tree's losses
+level : (N_LEVEL,) how far the forest was off by lately
 """
 
 import math
@@ -13,7 +14,7 @@ import numpy as np
 
 from softwood.stream.loops.drift import DRIFT, NOTHING, WARNING, update_adwin
 from softwood.stream.loops.layout import CENTRE, VARIANCE
-from softwood.stream.loops.scales import update_scale
+from softwood.stream.loops.scales import LARGEST_ROOT, update_scale
 from softwood.trees.loops.random import next_seed, to_unit
 
 # scores: faded mean of the losses and rows in it; of regressors also the mean of all absolute errors and rows in it
@@ -27,6 +28,14 @@ LEAST_IN_VOTES = 1e-4
 ERRORS = 3.0
 # Larger errors count as this one.
 LARGEST_ERROR = 1e300
+# level: faded mean of the last errors of a forest, faded sums of its products with the next errors and of its squares,
+# and rows, up to LEARNED
+LEVEL, PRODUCTS, SQUARES, N_ERRORS = range(4)
+N_LEVEL = 4
+# The last error counts as this part of the level.
+LEVEL_RATE = 0.4
+# Rows that do not count, as a young forest errs all the time, and row from which on the level is added.
+SKIPPED, LEARNED = 30.0, 60.0
 # Running variances from here on are not exact, as squares of larger differences are no floats.
 LARGEST_VARIANCE = 1e290
 
@@ -205,6 +214,33 @@ def vote_classes(outputs, losses, sharpness, out):
             total += out[i, k]
         for k in range(n_classes):
             out[i, k] /= total
+
+
+def level_part(level):
+    """What is added to predictions: the level, times the part of it that errors after it have shown so far."""
+    if level[N_ERRORS] < LEARNED or level[SQUARES] <= 0.0:
+        return 0.0
+    return min(max(level[PRODUCTS] / level[SQUARES], 0.0), 1.0) * level[LEVEL]
+
+
+def follow_level(targets, weights, memory, level, out):
+    """Add the level to votes (n, 1) for rows in their order, and take in the errors of the votes.
+
+    Errors of streams that are in the order of time often last for some rows.
+    """
+    fading = 1.0 - 1.0 / memory
+    for i in range(out.shape[0]):
+        vote = out[i, 0]
+        out[i, 0] = vote + level_part(level)
+        if weights[i] <= 0.0:
+            continue
+        level[N_ERRORS] = min(level[N_ERRORS] + 1.0, LEARNED)
+        if level[N_ERRORS] <= SKIPPED:
+            continue
+        error = min(max(targets[i] - vote, -LARGEST_ROOT), LARGEST_ROOT)
+        level[PRODUCTS] = fading * level[PRODUCTS] + error * level[LEVEL]
+        level[SQUARES] = fading * level[SQUARES] + level[LEVEL] * level[LEVEL]
+        level[LEVEL] += LEVEL_RATE * (error - level[LEVEL])
 
 
 def vote_reals(outputs, losses, sharpness, out):

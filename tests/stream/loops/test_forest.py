@@ -9,8 +9,10 @@ from softwood.compiled.stream import (
     draw_count,
     draw_row,
     draw_weights,
+    follow_level,
     keep_columns,
     keep_columns_of_all,
+    level_part,
     real_error,
     score_spare,
     vote_classes,
@@ -20,7 +22,7 @@ from softwood.compiled.stream import (
 )
 from softwood.stream.drift import ADWIN
 from softwood.stream.loops.drift import DRIFT, NOTHING, WARNING
-from softwood.stream.loops.forest import LOSS, N_LOSSES, N_SCORES, N_SIZES, SIZE
+from softwood.stream.loops.forest import LEARNED, LEVEL_RATE, LOSS, N_LEVEL, N_LOSSES, N_SCORES, N_SIZES, SIZE, SKIPPED
 from softwood.stream.loops.layout import CENTRE, N_SCALER_ROWS, VARIANCE
 
 pytestmark = pytest.mark.tiny
@@ -173,3 +175,42 @@ def test_votes():
     weights[2, 1] = 1.0
     np.testing.assert_allclose(found[:, 0], (weights * reals[:, :, 0]).sum(axis=0) / weights.sum(axis=0), rtol=1e-12)
     assert found[1, 0] == reals[2, 1, 0]
+
+
+@pytest.mark.parametrize("memory", [20.0, 1e6])
+def test_errors_that_last_are_added_to_votes(memory):
+    """Against sums over all past rows, that fade."""
+    rng = np.random.default_rng(0)
+    n = 300
+    weights, targets, votes = (rng.random(n) > 0.1) * 2.0, np.zeros(n), rng.normal(size=n)
+    for i in range(1, n):  # errors last in the first half alone
+        targets[i] = votes[i] + (0.8 if i < n // 2 else -0.5) * (targets[i - 1] - votes[i - 1]) + 0.1 * rng.normal()
+    out, level = votes[:, None].copy(), np.zeros(N_LEVEL)
+    follow_level(targets, weights, memory, level, out)
+    errors, levels = [], [0.0]  # of the rows that count, and the level before each
+    n_rows = 0
+    for i in range(n + 1):
+        part = 0.0
+        fading = (1.0 - 1.0 / memory) ** np.arange(len(errors))[::-1]
+        before = np.array(levels[:-1])
+        if n_rows >= LEARNED and (before**2).sum() > 0.0:
+            part = np.clip((fading * before * errors).sum() / (fading * before**2).sum(), 0.0, 1.0) * levels[-1]
+        if i == n:
+            assert level_part(level) == pytest.approx(part)
+            break
+        assert out[i, 0] == pytest.approx(votes[i] + part)
+        if weights[i] > 0.0:
+            n_rows += 1
+            if n_rows > SKIPPED:
+                errors.append(targets[i] - votes[i])
+                levels.append(levels[-1] + LEVEL_RATE * (errors[-1] - levels[-1]))
+    assert (out[:60, 0] == votes[:60]).all()
+    assert np.abs(out[100:150, 0] - targets[100:150]).mean() < 0.8 * np.abs(votes[100:150] - targets[100:150]).mean()
+    # any division gives the same bits, and huge errors stay finite
+    parts, again = votes[:, None].copy(), np.zeros(N_LEVEL)
+    for rows in (slice(0, 77), slice(77, 78), slice(78, n)):
+        follow_level(targets[rows], weights[rows], memory, again, parts[rows])
+    np.testing.assert_array_equal(parts, out)
+    np.testing.assert_array_equal(again, level)
+    follow_level(np.array([1e300, -1e300]), np.ones(2), memory, again, np.array([[-1e300], [1e300]]))
+    assert np.isfinite(again).all()
