@@ -748,7 +748,10 @@ SPECS += both(
         "warning_delta": "tests/stream/test_forest.py: spare trees after a drift",
         "drift_delta": "tests/stream/test_forest.py: replaced trees after a drift",
     },
-    regressor={"wrong": {"follow_level": FLAG}, "changes": {"follow_level": change(False, voting="loss")}},
+    regressor={
+        "wrong": {"follow_level": FLAG},
+        "unseen": {"follow_level": "tests/stream/test_forest.py: only where errors last, which the rows of a stream tell"},
+    },
     n_rows=3000,
     known_failures=IN_ORDER_AND_DRAWN,
 )

@@ -32,7 +32,6 @@ from softwood.stream.loops.layout import (
     LEFT_WEIGHT,
     N_INNER,
     N_NODES,
-    N_PATH_NUMBERS,
     N_SCALER_ROWS,
     N_TAKEN,
     OWNER,
@@ -77,7 +76,7 @@ class SoftGrowingTree(GrowingTree):
         "target_scaler": (N_SCALER_ROWS, 1),
         "seen": ("slots", "outputs"),
         "places": ("nodes", 3),
-        "shares": ("nodes", N_PATH_NUMBERS),
+        "shares": ("nodes", 5),
         # all nodes may change in the same row
         "events": ("nodes",),
     }
@@ -147,8 +146,8 @@ class SoftGrowingTree(GrowingTree):
         return self._tree_nodes(), soft, path, self._statistics() if self.settings.max_inner > 0 else None
 
     def _new_path(self, places: np.ndarray, shares: np.ndarray) -> Path:
-        n_features = self.n_features
-        return Path(places, shares, np.empty(1 + n_features), np.empty((1, n_features)), np.empty((1, self.n_outputs)))
+        tests, x, within = np.empty(len(places)), np.empty(1 + self.n_features), np.empty((1, self.n_features))
+        return Path(places, shares, tests, x, within, np.empty((1, self.n_outputs)))
 
     @cached_property
     def _readers(self) -> tuple:

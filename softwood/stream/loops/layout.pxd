@@ -89,6 +89,7 @@ cdef class SoftNodes:
 cdef class Path:
     cdef i64[:, ::1] places
     cdef f64[:, ::1] shares
+    cdef f64[::1] tests
     cdef f64[::1] x
     cdef f64[:, ::1] within
     cdef f64[:, ::1] slope

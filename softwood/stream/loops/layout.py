@@ -45,8 +45,7 @@ N_SCALER_ROWS = 6
 # columns of a soft tree's gates
 ALPHA_AT, BIAS_AT, FIRST_WEIGHT = range(3)
 # what a row leaves at each of the nodes that it reaches in a soft tree
-SHARE, PART, SLOPE, ALONG, LESS_TEST, TEST = range(6)
-N_PATH_NUMBERS = 6
+SHARE, PART, SLOPE, ALONG, LESS_TEST = range(5)
 
 # criteria
 INFO_GAIN, GINI = 0, 1
@@ -221,8 +220,9 @@ class Path(NamedTuple):
     Attributes
     ----------
     places : (capacity, 3) int64, nodes that the row reaches, parents first, and the places of both children (-1: none)
-    shares : (capacity, N_PATH_NUMBERS) of each of these: share, part that goes left, slope of the smooth step, gradient
-        along the subtree's output, the smooth step less the test, and the test
+    shares : (capacity, 5) of each of these: share, part that goes left, slope of the smooth step, gradient along the
+        subtree's output, and the smooth step less the test
+    tests : (capacity,) whether the row passes the test of each of these, or the part of it that does; 0 for leaves
     x : (1 + n_features,) 1 or 0 and the standardised row
     within : (1, n_features) the row, without outliers
     slope : (1, n_outputs) outputs of the tree, then the derivative of the loss by these, times the weight of the row
@@ -230,6 +230,7 @@ class Path(NamedTuple):
 
     places: np.ndarray
     shares: np.ndarray
+    tests: np.ndarray
     x: np.ndarray
     within: np.ndarray
     slope: np.ndarray

@@ -37,7 +37,6 @@ from softwood.stream.loops.layout import (
     SHARE,
     SLOPE,
     TARGETS,
-    TEST,
     TOUCHED,
     VARIANCE,
     WEIGHT,
@@ -110,7 +109,7 @@ def visit(points, i, tree, soft, path):
         if tree.nodes[node, LEFT] < 0:
             path.places[at, 1] = -1
             path.places[at, 2] = -1
-            path.shares[at, TEST] = 0.0
+            path.tests[at] = 0.0
         else:
             # `smooth_step` and its slope, with bounds in place of branches that cannot be predicted.
             r = min(max(along(soft.gates, node, path.x) / gamma, -0.5), 0.5)
@@ -121,7 +120,7 @@ def visit(points, i, tree, soft, path):
             path.shares[at, PART] = part
             path.shares[at, SLOPE] = alpha * ((1.5 - 6.0 * r * r) / gamma)
             path.shares[at, LESS_TEST] = step - test
-            path.shares[at, TEST] = test
+            path.tests[at] = test
             for side in range(2):
                 share = part if side == 0 else 1.0 - part
                 path.places[at, 1 + side] = -1
