@@ -33,7 +33,7 @@ from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealT
 from softwood.stream.growing.planting import SAVED, ForestRules, Recipe
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
 from softwood.stream.growing.tree import GrowingTree
-from softwood.stream.loops.forest import N_LEVEL
+from softwood.stream.loops.forest import N_ADJUSTMENT
 from softwood.stream.loops.layout import EVENT, N_SCALER_ROWS, Settings
 from softwood.stream.pool import ModelPool
 
@@ -162,13 +162,13 @@ def build_forest_growth(kind: type[GrowingForest], state: dict[str, Any]) -> Gro
     n_features, n_outputs = (check_integer(name, state[name], 0, 2**31 - 1) for name in ("n_features", "n_outputs"))
     # an empty forest of one column, so that a large number in a damaged file costs no memory
     given = check_type("rules", state["rules"], dict)
-    given.setdefault("follow_level", False)  # what files of earlier releases lack
+    given.setdefault("adjusts", False)  # what files of earlier releases lack
     rules = build_record(ForestRules, given)
     forest = kind(recipes, rules, 1, 2, check_integer("seed", state["seed"]), is_class)
     forest.n_features, forest.n_outputs = n_features, n_outputs
     arrays = check_type("arrays", state["arrays"], dict)
     arrays.setdefault("target_scaler", np.zeros((N_SCALER_ROWS, 1)))
-    arrays.setdefault("level", np.zeros(N_LEVEL))
+    arrays.setdefault("adjustment", np.zeros(N_ADJUSTMENT))
     trees = check_type("trees", state["trees"], list[GrowingTree])
     spares = check_type("spares", state["spares"], list[GrowingTree | None])
     forest.restore(trees, spares, check_entries(arrays, SAVED))

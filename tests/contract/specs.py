@@ -727,6 +727,7 @@ SPECS += both(
         "drift_delta": [0.0, 1.5, "x"],
         "voting": NAME,
         "vote_window": [0.5, None, np.inf],
+        "adjust_votes": FLAG,
         "soft_parameters": [{"depth": 3}, {"random_state": 3}, {"drift_delta": 0.1}, [1], "x", {"max_depth": -1}],
         "crisp_parameters": [{"alpha": 0.3}, {"class_weight": None}, [1], "x", {"grace_period": 0}],
         "max_size": [0.0, -1.0, np.nan, "x"],
@@ -748,10 +749,8 @@ SPECS += both(
         "warning_delta": "tests/stream/test_forest.py: spare trees after a drift",
         "drift_delta": "tests/stream/test_forest.py: replaced trees after a drift",
     },
-    regressor={
-        "wrong": {"follow_level": FLAG},
-        "unseen": {"follow_level": "tests/stream/test_forest.py: only where errors last, which the rows of a stream tell"},
-    },
+    classifier={"changes": {"adjust_votes": change(False, voting="loss")}},
+    regressor={"unseen": {"adjust_votes": "tests/stream/test_forest.py: only where errors last"}},
     n_rows=3000,
     known_failures=IN_ORDER_AND_DRAWN,
 )

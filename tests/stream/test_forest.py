@@ -256,17 +256,17 @@ def test_errors_that_last_are_followed():
         lasting[i] = 0.9 * lasting[i - 1] + 0.5 * rng.normal()
     found = {}
     for name, noise in (("lasting", lasting), ("new", rng.normal(size=N))):
-        for follow_level in (True, False):
-            model = make(StreamForestRegressor, follow_level=follow_level)
+        for adjust_votes in (True, False):
+            model = make(StreamForestRegressor, adjust_votes=adjust_votes)
             predictions = model.test_then_train(X, X[:, 0] + noise)
-            found[name, follow_level] = error((X[:, 0] + noise)[500:], predictions[500:])
-            level = model.predict(X[:5]) - make(StreamForestRegressor, follow_level=False).partial_fit(
+            found[name, adjust_votes] = error((X[:, 0] + noise)[500:], predictions[500:])
+            level = model.predict(X[:5]) - make(StreamForestRegressor, adjust_votes=False).partial_fit(
                 X, X[:, 0] + noise
             ).predict(X[:5])
             assert level == pytest.approx(level[0])
-            assert (abs(level[0]) > 0.1) == (follow_level and name == "lasting")
+            assert (abs(level[0]) > 0.1) == (adjust_votes and name == "lasting")
     assert found["lasting", True] < 0.6 * found["lasting", False]
     assert found["new", True] < 1.01 * found["new", False]
-    plain = [make(StreamForestRegressor, follow_level=value, voting="mean") for value in (True, False)]
+    plain = [make(StreamForestRegressor, adjust_votes=value, voting="mean") for value in (True, False)]
     one, other = (model.partial_fit(X, X[:, 0] + lasting).predict(X) for model in plain)
     assert np.array_equal(one, other)
