@@ -73,8 +73,8 @@ class _StreamForest(StreamModel):
     vote_window : float
         Number of rows after which a loss has faded to about a third.
     adjust_votes : bool
-        Whether the probabilities that the votes give are raised to a power, which is learned from the rows so far: below
-        1 where the forest has been too sure. No effect with ``voting="mean"``.
+        Whether the probabilities that the votes give are raised to a power, which is learned from the rows so far:
+        below 1 where the forest has been too sure. No effect with ``voting="mean"``.
     max_size : float or None
         Largest memory of all trees in MiB, without spare ones. None means no limit.
     n_jobs : int or None

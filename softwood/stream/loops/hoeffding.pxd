@@ -30,7 +30,7 @@ cdef Learned learn_classes(Rows rows, i64 start, TreeNodes tree, ClassNodes clas
 
 cdef bint is_time(i64 leaf, f64 seen, TreeNodes tree) noexcept nogil
 
-@cython.locals(i=i64, most_tests=i64, n_present=i64, slot=i64)
+@cython.locals(i=i64, inherits=bint, is_sound=bint, most_tests=i64, n_present=i64, slot=i64)
 cdef void try_class_split(i64 leaf, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil
 
 @cython.locals(i=i64, is_category=bint, label=i64)

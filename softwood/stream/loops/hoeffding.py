@@ -24,6 +24,7 @@ from softwood.stream.loops.layout import (
     LAST_ATTEMPT,
     LEFT,
     MODEL,
+    MODEL_LATELY,
     MODEL_SCORE,
     N_EVENTS,
     N_INNER,
@@ -34,6 +35,7 @@ from softwood.stream.loops.layout import (
     OWNER,
     PARENT,
     PLAIN,
+    PLAIN_LATELY,
     PLAIN_SCORE,
     REPLACE,
     RIGHT,
@@ -65,6 +67,8 @@ from softwood.stream.loops.observers import (
 
 # Most portions of a row of large weight, so that no row takes long.
 MOST_PORTIONS = 64.0
+# Part of the scores of late that is left after a row, and by how much naive Bayes must have been right more often.
+LASTING, MARGIN = 0.98, 0.2
 # A class of less weight than this does not inherit a normal distribution.
 FEWEST_INHERITED = 2.0
 
@@ -240,6 +244,9 @@ def judge(rows, i, leaf, guess, tree, classes, statistics):
             tree.numbers[leaf, PLAIN_SCORE] += part
         if is_model:
             tree.numbers[leaf, MODEL_SCORE] += part
+        kept = LASTING if part == 1.0 else math.pow(LASTING, part)
+        tree.numbers[leaf, MODEL_LATELY] += (1.0 - kept) * (is_model - tree.numbers[leaf, MODEL_LATELY])
+        tree.numbers[leaf, PLAIN_LATELY] += (1.0 - kept) * (is_plain - tree.numbers[leaf, PLAIN_LATELY])
         if part == left:
             return left
         left -= part
@@ -331,11 +338,14 @@ def try_class_split(leaf, tree, classes, statistics):
         split_categories(leaf, slot, test, bound, seen, tree, classes, statistics)
     else:
         split_leaf(leaf, slot, test, bound, seen, tree, classes, statistics)
-    if tree.settings.inherited_weight > 0.0:
+    # After a change of the stream, what the leaf knows is of the past.
+    is_sound = tree.numbers[leaf, MODEL_LATELY] > tree.numbers[leaf, PLAIN_LATELY] + MARGIN
+    inherits = is_sound and tree.settings.inherited_weight > 0.0
+    if inherits:
         keep_normals(statistics, slot, classes.parent)
     statistics.slots[slot, OWNER] = -1
     tree.nodes[leaf, SLOT] = -1
-    open_leaves(leaf, test.feature, tree, classes, statistics)
+    open_leaves(leaf, test.feature if inherits else -1, tree, classes, statistics)
 
 
 def split_leaf(leaf, slot, test, bound, seen, tree, classes, statistics):
@@ -402,7 +412,7 @@ def open_leaves(node, feature, tree, classes, statistics):
             tree.numbers[child, LAST_ATTEMPT] = weight
             if tree.nodes[child, LEFT] < 0 and tree.nodes[child, DEPTH] < tree.settings.max_depth:
                 tree.nodes[child, SLOT] = slot_for(child, tree, classes, statistics)
-                if tree.nodes[child, SLOT] >= 0 and tree.settings.inherited_weight > 0.0:
+                if tree.nodes[child, SLOT] >= 0 and feature >= 0:
                     inherit_normals(child, feature, tree, classes, statistics)
         node = tree.nodes[node, LEFT]
 

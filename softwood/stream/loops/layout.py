@@ -25,8 +25,10 @@ N_NODE_INTS = 8
 
 # numbers, of all trees: WEIGHT is what has come to the node
 THRESHOLD, WEIGHT, LAST_ATTEMPT = range(3)
-# of Hoeffding trees; scores of both predictions of a leaf: correct weight of classifiers, faded errors of regressors
+# of Hoeffding trees; scores of both predictions of a leaf: correct weight of classifiers, faded errors of regressors;
+# MODEL_LATELY, PLAIN_LATELY: faded means of the same of classifiers
 MODEL_SCORE, PLAIN_SCORE, MEAN, SPREAD = range(3, 7)
+MODEL_LATELY, PLAIN_LATELY = range(5, 7)
 # of soft trees: the weight that passed the test, powers of Adam's factors, and of the root the weight of all rows
 LEFT_WEIGHT, FADE_1, FADE_2, ALL_WEIGHT = range(3, 7)
 N_NODE_NUMBERS = 7

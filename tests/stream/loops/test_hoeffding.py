@@ -13,7 +13,7 @@ from softwood.compiled import stream as loop
 from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.events import SplitEvent
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
-from softwood.stream.loops.hoeffding import FEWEST_INHERITED
+from softwood.stream.loops.hoeffding import FEWEST_INHERITED, MARGIN
 from softwood.stream.loops.layout import (
     ADAPTIVE,
     CENTRE,
@@ -27,6 +27,7 @@ from softwood.stream.loops.layout import (
     LEFT,
     MEAN,
     MODEL,
+    MODEL_LATELY,
     MODEL_SCORE,
     N_EVENTS,
     N_INNER,
@@ -37,6 +38,7 @@ from softwood.stream.loops.layout import (
     OWNER,
     PARENT,
     PLAIN,
+    PLAIN_LATELY,
     PLAIN_SCORE,
     RIGHT,
     SLOT,
@@ -787,3 +789,22 @@ def test_new_leaves_inherit_the_distributions_of_their_parent(most, many):
     assert np.isfinite(before).all()
     tree.learn(X[rest], labels[rest], weights[rest], None)
     assert np.isfinite(tree.predict(X)).all()
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("margin", [MARGIN - 0.1, MARGIN + 0.1])
+def test_leaves_inherit_only_from_a_parent_whose_naive_bayes_is_right_of_late(margin):
+    X, labels, _, weights = stream(1, n=150)
+    tree = class_tree(slow.ClassTree(N_CLASSES, IS_CATEGORY, grace=100, delta=1.0, how="adaptive"))
+    tree.change_settings(inherited_weight=30.0)
+    for n in range(150):
+        # as if it had been so up to here; the row itself moves both scores by a twentieth at the most
+        tree.arrays["numbers"][0, [MODEL_LATELY, PLAIN_LATELY]] = 0.5 + margin, 0.5
+        if tree.n_inner:
+            break
+        tree.learn(X[n : n + 1], labels[n : n + 1], weights[n : n + 1], None)
+    leaves = tree.structure()[0][1:, SLOT]
+    assert len(leaves) == 2
+    scores = tree.arrays["numbers"][0, [MODEL_LATELY, PLAIN_LATELY]]
+    assert scores[0] - scores[1] == pytest.approx(margin)
+    assert tree.arrays["stats"][leaves].any() == (margin > MARGIN)
