@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from softwood.stream import (
-    HoeffdingTreeClassifier,
-    ModelPool,
-    SmoothStepTreeClassifier,
-    SoftHoeffdingTreeClassifier,
-)
+from softwood.stream import HoeffdingTreeClassifier, ModelPool, SmoothStepTreeClassifier, SoftHoeffdingTreeClassifier
 
 N_MODELS = 18
 # The trees of the paper are those of river.

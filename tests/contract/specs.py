@@ -265,7 +265,7 @@ SPECS = both(
         *SEARCHED_REFUSED,
         ("growth", "max_leaf_nodes"),
         *[("bandwidth_per_node", name) for name in ("bandwidth", "growth", "max_leaf_nodes", "measurement_error")],
-        *[("refine", "growth"), ("refine", "bandwidth_per_node"), ("trend", "growth")],
+        ("refine", "bandwidth_per_node"),
     ),
     wrong=SEARCHED_WRONG | {"bandwidth_per_node": FLAG, "refine": [-1, 0.5, "yes", None], "trend": [True, 1, "cubic"]},
     changes=SEARCHED_CHANGES
@@ -327,7 +327,12 @@ for family in ("KernelForest", "KernelExtraTrees"):
             "further": {"class_weight": ["balanced", "balanced_subsample"]},
             "refused": (("growth", "class_weight"),),
         },
-        regressor={"unseen": {"criterion": "there is only one"}},
+        regressor={
+            "wrong": {"refine": [1, "yes", None]},
+            "changes": {"refine": change(True, bootstrap=True)},
+            "unseen": {"criterion": "there is only one"},
+            "refused": (("growth", "refine"), *([("bootstrap", "refine")] if family == "KernelForest" else [])),
+        },
     )
 
 STOPPING = {"early_stopping": True, "max_iter": 200}

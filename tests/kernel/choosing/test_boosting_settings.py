@@ -125,6 +125,7 @@ def test_trials_that_are_clearly_behind_end_early(monkeypatch, margins):
     model = KernelBoostingRegressor(random_state=0).fit(X, y)
     *trials, count = model.search_
     assert count["stage"] == "rounds"
+    del runs[-1]  # on half the rows, for the size of the errors
     best = min(trials, key=lambda trial: trial["loss"])
     assert count["losses"][: len(best["losses"])] == best["losses"], "it goes on with the best one"
     assert runs[-3:] == [run for run in runs[:-3] if run in runs[-3:]], "and with nothing else"
