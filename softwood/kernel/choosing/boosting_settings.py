@@ -323,7 +323,8 @@ class Search:
     def _scale_of_errors(self, first: HeldOut | None, rows: BoostingRowsInMemory) -> float:
         """Size of the errors of a model from all rows, as a part of that of the errors on the first part.
 
-        Errors are taken as a power of the number of rows; boosting on half the rows of the part gives its exponent.
+        Errors are taken as a power of the number of rows, of -1 at the least; boosting on half the rows of the part
+        gives it.
         """
         (part, *_), (course, *_), n_rounds = self._counted
         half = self._half_of(part)
@@ -335,7 +336,8 @@ class Search:
         if second is None or first.mean_error >= second.mean_error:
             return 1.0
         all_rows, more, fewer = (_n_contents(each) for each in (self._data, part.train, half.train))
-        return float((first.mean_error / second.mean_error) ** (np.log(all_rows / more) / np.log(more / fewer)))
+        exponent = np.log(second.mean_error / first.mean_error) / np.log(more / fewer) if first.mean_error else 1.0
+        return float((more / all_rows) ** min(1.0, exponent))
 
     @property
     def best(self) -> Trial:
