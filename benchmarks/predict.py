@@ -20,12 +20,7 @@ from measuring import Data, blobs, compare, machine, seconds, write_page
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
-from softwood import (
-    KernelForestClassifier,
-    KernelTreeClassifier,
-    OneStageTreeClassifier,
-    SoftTreeClassifier,
-)
+from softwood import KernelForestClassifier, KernelTreeClassifier, OneStageTreeClassifier, SoftTreeClassifier
 
 N_ROWS = 20_000
 CUTOFFS = (1e-2, 1e-6)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -30,17 +30,6 @@ from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 from softwood.uncertainty.held_out import HeldOut
 from softwood.uncertainty.methods import CalibratedClassifier, CalibratedRegressor
-
-__all__ = [
-    "BatchEstimator",
-    "ClassifierBase",
-    "Fit",
-    "RegressorBase",
-    "TreeEstimator",
-    "as_counts",
-    "read_weights",
-    "rows_with_weight",
-]
 
 _SORTS = (
     "This {} predicts several quantiles and sorts them, which exports do not do; fit a model for each quantile, or "
@@ -69,6 +58,21 @@ class TreeEstimator(BaseEstimator):
         Number of columns of `X`.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns of `X`. Only if `X` is a data frame whose column names are all strings.
+
+    Arguments of methods
+    --------------------
+    X : array-like or data frame of shape (n_rows, n_features_in)
+        The rows to predict.
+    y : array-like of shape (n_rows,) or (n_rows, n_targets)
+        Labels or targets. A classifier also takes a matrix of class probabilities.
+    sample_weight : array-like of shape (n_rows,) or None
+        Weights of the rows. A weight of 2 has the same effect as repeating the row.
+    measurement_error : dict, array-like or None
+        Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
+        array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
+        columns.
+    **conditions : dict
+        Further arguments of `predict`, such as `measurement_error` of kernel models.
     """
 
     tree_: SoftTree
@@ -158,13 +162,6 @@ class TreeEstimator(BaseEstimator):
     def memberships(self, X: Any, **conditions: Any) -> sparse.csr_array:
         """Share of each row in each node of ``tree_``; shares of the leaves add up to 1.
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        **conditions : dict
-            Further arguments of `predict`, such as `measurement_error` of kernel models.
-
         Returns
         -------
         sparse array of shape (n_rows, n_nodes)
@@ -176,13 +173,6 @@ class TreeEstimator(BaseEstimator):
     def apply(self, X: Any, **conditions: Any) -> np.ndarray:
         """Leaf of ``tree_`` with the largest share of each row.
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        **conditions : dict
-            Further arguments of `predict`, such as `measurement_error` of kernel models.
-
         Returns
         -------
         ndarray of shape (n_rows,), or (n_rows, n_trees) for several trees
@@ -193,13 +183,6 @@ class TreeEstimator(BaseEstimator):
 
     def decision_path(self, X: Any, **conditions: Any) -> Any:
         """Nodes that each row reaches, as in scikit-learn.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        **conditions : dict
-            Further arguments of `predict`, such as `measurement_error` of kernel models.
 
         Returns
         -------
@@ -218,13 +201,6 @@ class TreeEstimator(BaseEstimator):
 
         The prediction is that of `predict_proba`, or of `predict` in regressors. The derivative is 0 for categories
         and for missing values, and per day for dates.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        **conditions : dict
-            Further arguments of `predict`, such as `measurement_error` of kernel models.
 
         Returns
         -------
@@ -355,7 +331,7 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
         return False
 
     @contextmanager
-    def _fitting(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[Fit]:
+    def _fitting(self, X: Any, y: Any, sample_weight: Any) -> Iterator[Fit]:
         """Context of a fit.
 
         A copy of the estimator is fitted. At the end, its fitted attributes replace those of the estimator, all at
@@ -430,9 +406,67 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
         return matrix, read_weights(sample_weight, len(matrix), "sample_weight_val")
 
 
+@documented
+class TreeClassifier(ClassifierMixin, CalibratedClassifier, TreeEstimator):
+    """Predictions of classifiers.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The class labels.
+    """
+
+    classes_: np.ndarray
+
+    def _largest(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
+        """Number of the most probable class of each encoded row, (n_rows,)."""
+        if hasattr(self, "_loss_"):
+            return self._predict_matrix(matrix, widths).argmax(axis=1)
+        return self._finished.predict_largest(matrix, widths=widths)
+
+    def _probabilities(self, X: Any, **conditions: Any) -> np.ndarray:
+        matrix, widths = self._read_points(X, **conditions)
+        return self._predict_matrix(matrix, widths)
+
+    def _classes(self, X: Any, **conditions: Any) -> np.ndarray:
+        matrix, widths = self._read_points(X, **conditions)
+        return self.classes_[self._largest(matrix, widths)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Class probabilities, columns in the order of ``classes_``.
+        """
+        return self._probabilities(X)
+
+    def predict_log_proba(self, X: Any, **conditions: Any) -> np.ndarray:
+        """Logarithms of the class probabilities; -inf for 0.
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes)
+            Logarithms, -inf for a probability of 0.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X, **conditions))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Most probable class of each row.
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+            Predicted labels.
+        """
+        return self._classes(X)
+
+
 @estimator
-class ClassifierBase(ClassifierMixin, CalibratedClassifier, TreeEstimator):
-    """Methods of classifiers.
+class ClassifierBase(TreeClassifier):
+    """Targets of classifiers that are fitted to a table.
 
     Parameters
     ----------
@@ -447,8 +481,6 @@ class ClassifierBase(ClassifierMixin, CalibratedClassifier, TreeEstimator):
     """
 
     class_weight: dict[Any, float] | Literal["balanced"] | None = None
-
-    classes_: np.ndarray = field(init=False)
     _class_weight_rules: ClassVar[tuple[str, ...]] = ("balanced",)
 
     def _read_targets(self, y: Any, weights: np.ndarray) -> ClassTargets:
@@ -480,68 +512,6 @@ class ClassifierBase(ClassifierMixin, CalibratedClassifier, TreeEstimator):
             factors = compute_class_weight(wanted, classes=targets.classes, y=targets.classes)
         per_row = factors[targets.labels]
         return as_counts(per_row, weights) if per_row.any() else per_row
-
-    def _largest(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
-        """Number of the most probable class of each encoded row, (n_rows,)."""
-        if hasattr(self, "_loss_"):
-            return self._predict_matrix(matrix, widths).argmax(axis=1)
-        return self._finished.predict_largest(matrix, widths=widths)
-
-    def _probabilities(self, X: Any, **conditions: Any) -> np.ndarray:
-        matrix, widths = self._read_points(X, **conditions)
-        return self._predict_matrix(matrix, widths)
-
-    def _classes(self, X: Any, **conditions: Any) -> np.ndarray:
-        matrix, widths = self._read_points(X, **conditions)
-        return self.classes_[self._largest(matrix, widths)]
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Class probabilities, columns in the order of ``classes_``.
-        """
-        return self._probabilities(X)
-
-    def predict_log_proba(self, X: Any, **conditions: Any) -> np.ndarray:
-        """Logarithms of the class probabilities; -inf for 0.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        **conditions : dict
-            Further arguments of `predict`, such as `measurement_error` of kernel models.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Logarithms, -inf for a probability of 0.
-        """
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X, **conditions))
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Predicted labels.
-        """
-        return self._classes(X)
 
 
 @documented
@@ -577,11 +547,6 @@ class RegressorBase(RegressorMixin, CalibratedRegressor, TreeEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted target of each row.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
 
         Returns
         -------

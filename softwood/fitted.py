@@ -16,14 +16,13 @@ from sklearn.base import BaseEstimator
 
 from softwood.core.columns import Columns
 from softwood.core.encoding import check_columns, read_table
+from softwood.core.estimators import documented
 from softwood.core.losses import BinaryLogLoss, Loss, PoissonDeviance, SoftmaxLogLoss
 from softwood.outputs import FINAL_LINKS, Outputs
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 from softwood.trees.one_hot import one_hot_trees
 from softwood.trees.tree import SoftTree
-
-__all__ = ["FittedModel", "LinearPart"]
 
 # Types of labels and categories that mean the same in every language.
 PLAIN_TYPES = (str, bool, int, float)
@@ -58,6 +57,7 @@ class LinearPart:
         return cls(int(stump.feature[0]), slope, float(center), float(low), float(high))
 
 
+@documented
 @dataclass(frozen=True, eq=False, repr=False)
 class FittedModel:
     """A fitted model: its trees, and what is needed to predict with them as the model does.
@@ -101,6 +101,13 @@ class FittedModel:
         Number of trees at the end of the forest that make up a linear trend, see `linear_parts`.
     growth : object or None
         The growing tree or forest of a model on a stream, which predicts. None if the trees are all there is.
+
+    Arguments of methods
+    --------------------
+    X : array-like or data frame of shape (n_rows, n_features_in)
+        The rows to predict.
+    points : ndarray of shape (n_rows, n_features)
+        The encoded rows, nan where missing.
     """
 
     kind: str
@@ -298,11 +305,6 @@ class FittedModel:
     def encode(self, X: Any) -> np.ndarray:
         """The rows of a table as the trees take them; missing values are nan.
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-
         Returns
         -------
         ndarray of shape (n_rows, n_features)
@@ -331,11 +333,6 @@ class FittedModel:
     def points(self, X: Any) -> tuple[np.ndarray, np.ndarray | None]:
         """Encoded rows, with nan where values are missing, and half-widths of single cells or None.
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-
         Returns
         -------
         points : ndarray of shape (n_rows, n_features)
@@ -349,11 +346,6 @@ class FittedModel:
     def filled(self, points: np.ndarray) -> np.ndarray:
         """Encoded rows with the numbers that stand for missing values, if there are any.
 
-        Parameters
-        ----------
-        points : ndarray of shape (n_rows, n_features)
-            The encoded rows, nan where missing.
-
         Returns
         -------
         ndarray of shape (n_rows, n_features)
@@ -366,8 +358,6 @@ class FittedModel:
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
         tree : SoftTree
             A tree of the model.
 
@@ -403,8 +393,6 @@ class FittedModel:
 
         Parameters
         ----------
-        points : ndarray of shape (n_rows, n_features)
-            The encoded rows, nan where missing.
         widths : ndarray of shape (n_rows, n_features) or None, default=None
             Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
 
@@ -427,11 +415,6 @@ class FittedModel:
     def predict(self, X: Any) -> np.ndarray:
         """Class probabilities, or targets.
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-
         Returns
         -------
         ndarray of shape (n_rows, n_outputs)
@@ -451,11 +434,6 @@ class FittedModel:
 
     def labels(self, X: Any) -> np.ndarray:
         """The most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
 
         Returns
         -------
@@ -487,11 +465,6 @@ class FittedModel:
 
     def input_gradient(self, X: Any) -> np.ndarray:
         """Derivatives of the predictions with respect to the columns.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
 
         Returns
         -------

@@ -12,8 +12,6 @@ from softwood.core.losses import BinaryLogLoss, Loss, PoissonDeviance, SoftmaxLo
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
-__all__ = ["FINAL_LINKS", "Outputs", "final_link"]
-
 # From the mean or the sum of the trees to the predictions.
 FINAL_LINKS = ("identity", "logistic", "softmax", "exp")
 
@@ -110,7 +108,7 @@ class Outputs:
             return None
         return self.scores if self.nodes_have_probabilities else tuple(f"score of {name}" for name in self.scores)
 
-    def node_labels(self, trees: SoftTree | SoftForest, number: int = 0) -> tuple[str, ...] | None:
+    def node_labels(self, trees: SoftTree | SoftForest, number: int) -> tuple[str, ...] | None:
         """`value_labels` of one tree, which may add to a single one of the scores."""
         labels = self.value_labels
         if labels is None or isinstance(trees, SoftTree):

@@ -11,11 +11,10 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted
 
-from softwood.base import TreeEstimator, read_weights
+from softwood.base import RegressorBase, TreeClassifier, TreeEstimator, read_weights
 from softwood.core.encoding import read_table
 from softwood.core.estimators import estimator
 from softwood.core.losses import BinaryLogLoss, Loss, PoissonDeviance, SoftmaxLogLoss
@@ -28,9 +27,6 @@ from softwood.outputs import FINAL_LINKS
 from softwood.trees.forest import SoftForest
 from softwood.trees.nodes import KernelShapes
 from softwood.trees.tree import SoftTree
-from softwood.uncertainty.methods import CalibratedClassifier, CalibratedRegressor
-
-__all__ = ["SoftenedClassifier", "SoftenedRegressor", "soften"]
 
 # Bandwidths that "auto" compares, in standard deviations of the columns.
 GRID = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
@@ -135,13 +131,6 @@ class _Softened(TreeEstimator):
             Rows of numbers that the trees have not been grown from.
         y : array-like of shape (n_rows,) or None, default=None
             Labels or targets. Needed if ``bandwidth="auto"``.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows. A weight of 2 has the same effect as repeating the row.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator itself.
         """
         check_choice(self, "link", self.link, FINAL_LINKS)
         if not isinstance(self.trees, SoftTree | SoftForest):
@@ -231,12 +220,8 @@ class _Softened(TreeEstimator):
         check_is_fitted(self, "bandwidths_")
         return self.tree_ if hasattr(self, "tree_") else self.forest_
 
-    def _linked(self, raw: np.ndarray) -> np.ndarray:
-        loss: Loss | None = getattr(self, "_loss_", None)
-        return raw if loss is None else loss.predict(raw).reshape(len(raw), -1)
-
     def _predict_matrix(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
-        return self._linked(self._finished.predict(matrix, widths=widths))
+        return super()._predict_matrix(matrix, widths).reshape(len(matrix), -1)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -245,7 +230,7 @@ class _Softened(TreeEstimator):
 
 
 @estimator
-class SoftenedClassifier(ClassifierMixin, CalibratedClassifier, _Softened):
+class SoftenedClassifier(TreeClassifier, _Softened):
     """Trees of another package read with kernels, for classes. `soften` makes it from a model.
 
     Parameters
@@ -257,11 +242,6 @@ class SoftenedClassifier(ClassifierMixin, CalibratedClassifier, _Softened):
     bandwidth : float, array-like, dict or "auto"
         Half-width of the kernel, a box, in standard deviations of the columns: one number, one per column, or a dict by
         column. "auto" chooses the one with the smallest squared error of the probabilities on the rows given to `fit`.
-
-    Attributes
-    ----------
-    classes_ : ndarray of shape (n_classes,)
-        The class labels.
     """
 
     classes: Sequence[Any] | np.ndarray
@@ -286,41 +266,9 @@ class SoftenedClassifier(ClassifierMixin, CalibratedClassifier, _Softened):
             raise ValueError(f"y has the class {unknown[0]!r}, which the trees do not know.")
         return np.eye(len(number))[[number[label] for label in labels]]
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Class probabilities, columns in the order of ``classes_``.
-        """
-        matrix, widths = self._read_points(X)
-        return self._predict_matrix(matrix, widths)
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Predicted labels.
-        """
-        probabilities = self.predict_proba(X)
-        return self.classes_[probabilities.argmax(axis=1)]
-
 
 @estimator
-class SoftenedRegressor(RegressorMixin, CalibratedRegressor, _Softened):
+class SoftenedRegressor(RegressorBase, _Softened):
     """Trees of another package read with kernels, for real targets. `soften` makes it from a model.
 
     Parameters
@@ -330,11 +278,6 @@ class SoftenedRegressor(RegressorMixin, CalibratedRegressor, _Softened):
     bandwidth : float, array-like, dict or "auto"
         Half-width of the kernel, a box, in standard deviations of the columns: one number, one per column, or a dict by
         column. "auto" chooses the one with the smallest squared error of the predictions on the rows given to `fit`.
-
-    Attributes
-    ----------
-    n_outputs_ : int
-        Number of targets.
     """
 
     link: Literal["identity", "exp"] = "identity"
@@ -353,20 +296,3 @@ class SoftenedRegressor(RegressorMixin, CalibratedRegressor, _Softened):
         if targets.shape[1] != self.n_outputs_:
             raise ValueError(f"y must have {self.n_outputs_} columns, one for each target. Got {targets.shape[1]}.")
         return targets
-
-    def predict(self, X: Any) -> np.ndarray:
-        """Predicted target of each row.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_outputs_)
-            Predicted targets.
-        """
-        matrix, widths = self._read_points(X)
-        out = self._predict_matrix(matrix, widths)
-        return out[:, 0] if self._is_flat_ else out

@@ -3,6 +3,7 @@
 from dataclasses import fields
 
 import numpy as np
+import pytest
 from sklearn.base import is_classifier
 
 
@@ -48,13 +49,17 @@ def assert_same_model(one, other):
     assert getattr(one, "history_", None) == getattr(other, "history_", None)
 
 
-def stop_after(monkeypatch, module, name, after):
-    """A function of a module is interrupted by the user when it is called for the next time after so many calls."""
-    run, numbers = getattr(module, name), iter(range(10**6))
+def interrupted(model, X, y, owner, name, after=0):
+    """A model whose fit is interrupted when a function of a module or class is called again after so many calls."""
+    run, numbers = getattr(owner, name), iter(range(10**6))
 
     def stop(*arguments, **named):
         if next(numbers) == after:
             raise KeyboardInterrupt
         return run(*arguments, **named)
 
-    monkeypatch.setattr(module, name, stop)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(owner, name, stop)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y)
+    return model

@@ -233,6 +233,58 @@ class TestDocumentation:
         assert "default=3" in Base.__doc__
         assert Base.__doc__ is Base().__doc__
 
+    def test_methods_are_completed_by_the_arguments_of_the_class_and_the_results_of_its_base(self):
+        @documented
+        class Base:
+            """Base.
+
+            Arguments of methods
+            --------------------
+            X : array
+                The rows.
+            **more : dict
+                Further arguments.
+            """
+
+            def predict(self, X, **more):
+                """Predict.
+
+                Returns
+                -------
+                array
+                    Predictions.
+                """
+
+        @documented
+        class Derived(Base):
+            """Derived."""
+
+            def predict(self, X=None, *, size: int = 1, **more):
+                """Predict well.
+
+                Parameters
+                ----------
+                size : int, default=1
+                    A size.
+
+                Examples
+                --------
+                >>> 1
+                """
+
+            def _hidden(self, X):
+                """Hidden."""
+
+        assert "Arguments" not in Base.__doc__
+        assert Base.predict.__doc__.count("The rows.") == Base.predict.__doc__.count("Predictions.") == 1
+        assert Derived._hidden.__doc__ == "Hidden."
+        assert [*sections(Derived.predict.__doc__)] == ["", "Parameters", "Returns", "Examples"]
+        listed = entries(sections(Derived.predict.__doc__)["Parameters"])
+        assert [(entry.names, entry.type, entry.default) for entry in listed] == [
+            (["X"], "array", "None"), (["size"], "int", "1"), (["**more"], "dict", None),
+        ]  # fmt: skip
+        assert sections(Derived.predict.__doc__)["Returns"] == "array\n    Predictions."
+
     def test_parameters_by_position_come_first(self):
         @estimator
         class Model:

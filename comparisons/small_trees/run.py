@@ -30,17 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
 
 from comparisons.results import Results, write_sections  # noqa: E402
-from comparisons.small_trees.models import (  # noqa: E402
-    MODELS,
-    N_FOLDS,
-    SOFTWOOD,
-    STOPPED,
-    Fold,
-    encode,
-    run_model,
-    sizes_of,
-    takes,
-)
+from comparisons.small_trees.models import MODELS, N_FOLDS, SOFTWOOD, STOPPED, Fold, encode, run_model, sizes_of, takes  # noqa: E402
 from comparisons.small_trees.summary import draw, read_frame, sections  # noqa: E402
 
 RUNS = ROOT / "comparisons" / "small_trees" / "runs.csv"

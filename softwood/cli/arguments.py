@@ -9,11 +9,6 @@ from typing import Any
 
 from softwood.cli.errors import UsageError
 
-__all__ = [
-    "add_columns", "add_data", "add_general", "add_model", "add_output", "add_seed", "add_settings", "add_target",
-    "check_output", "read_settings", "target_of",
-]  # fmt: skip
-
 
 def add_data(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
     """The table."""
@@ -63,9 +58,16 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_seed(parser: argparse.ArgumentParser) -> None:
+def add_number(parser: argparse.ArgumentParser, name: str, default: float, what: str, metavar: str = "N") -> None:
+    """A number of the type of its default, which the help shows."""
+    parser.add_argument(
+        name, type=type(default), default=default, metavar=metavar, help=f"{what} (default %(default)s)"
+    )
+
+
+def add_seed(parser: argparse.ArgumentParser, of: str = "the model and of splits") -> None:
     """Seed of everything that is random."""
-    parser.add_argument("--seed", type=int, default=0, help="seed of the model and of splits (default %(default)s)")
+    add_number(parser, "--seed", 0, f"seed of {of}", "SEED")
 
 
 def add_output(parser: argparse.ArgumentParser, what: str, *, required: bool = False) -> None:

@@ -6,10 +6,8 @@ import argparse
 import time
 from typing import Any
 
-from softwood.cli.arguments import add_data, add_general, add_model
+from softwood.cli.arguments import add_data, add_general, add_model, add_number
 from softwood.cli.errors import UsageError
-
-__all__ = ["add", "run"]
 
 
 def add(commands: Any) -> None:
@@ -30,7 +28,7 @@ def add(commands: Any) -> None:
         metavar="N",
         help="rows in a call (default 1 100 10000)",
     )
-    parser.add_argument("--seconds", type=float, default=1.0, help="time for each number of rows (default %(default)s)")
+    add_number(parser, "--seconds", 1.0, "time for each number of rows", "SECONDS")
     add_general(parser)
     parser.set_defaults(run=run)
 

@@ -7,9 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from softwood.cli.arguments import check_output
-
-__all__ = ["add", "demo_models", "run", "run_demo"]
+from softwood.cli.arguments import add_seed, check_output
 
 FORMATS = (".png", ".pdf", ".svg", ".jpg")
 # The two columns that are drawn: the classes overlap along a slanted border.
@@ -31,7 +29,7 @@ def add(commands: Any) -> None:
         metavar="FILE",
         help="file of the figure (default %(default)s)",
     )
-    parser.add_argument("--seed", type=int, default=0, help="seed of the split and the models (default %(default)s)")
+    add_seed(parser, "the split and the models")
     parser.set_defaults(run=run)
 
 
@@ -61,7 +59,7 @@ def demo_models(seed: int) -> dict[str, Any]:
     }
 
 
-def run_demo(output: Path, seed: int = 0) -> None:
+def run_demo(output: Path, seed: int) -> None:
     """Fit the models, print the table, and draw their decision surfaces.
 
     Parameters

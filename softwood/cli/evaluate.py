@@ -5,10 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from softwood.cli.arguments import add_data, add_general, add_model, add_seed, add_target, target_of
+from softwood.cli.arguments import (
+    add_data,
+    add_general,
+    add_model,
+    add_number,
+    add_seed,
+    add_target,
+    target_of,
+)  # fmt: skip
 from softwood.cli.errors import CommandError, UsageError
-
-__all__ = ["add", "run"]
 
 
 def add(commands: Any) -> None:
@@ -23,8 +29,8 @@ def add(commands: Any) -> None:
     add_data(parser)
     add_target(parser, required=False, default="that of the file of the model")
     parser.add_argument("--weight", metavar="COLUMN", help="column with the weights of the rows")
-    parser.add_argument("--draws", type=int, default=200, metavar="N", help="bootstrap samples (default %(default)s)")
-    parser.add_argument("--level", type=float, default=0.95, help="level of the intervals (default %(default)s)")
+    add_number(parser, "--draws", 200, "bootstrap samples")
+    add_number(parser, "--level", 0.95, "level of the intervals", "LEVEL")
     add_seed(parser)
     add_general(parser)
     parser.set_defaults(run=run)
@@ -32,18 +38,12 @@ def add(commands: Any) -> None:
 
 def run(chosen: argparse.Namespace) -> int:
     """Print the scores."""
+    from sklearn.base import is_regressor
+
+    from softwood.cli import tables
     from softwood.cli.names import load_model
     from softwood.cli.printing import in_python, number, print_json, print_table
     from softwood.cli.scores import score
-    from softwood.cli.tables import (
-        Problem,
-        check_column,
-        columns_for,
-        in_pandas,
-        labels_in_pandas,
-        read_table,
-        split_target,
-    )
     from softwood.files.saving import read_metadata
     from softwood.fitted import FittedModel
 
@@ -52,21 +52,21 @@ def run(chosen: argparse.Namespace) -> int:
     model, metadata = load_model(chosen.model), read_metadata(chosen.model)
     target = target_of(chosen, metadata)
     known = FittedModel.of(model, "evaluate")
-    read = read_table(chosen.data, target, classes=known.classes)
-    table, y = split_target(read, target, chosen.data)
+    read = tables.read_table(chosen.data, target, classes=known.classes)
+    table, y = tables.split_target(read, target, chosen.data)
     if chosen.weight is not None:
-        check_column(table, chosen.weight, "--weight", chosen.data)
-    X = columns_for(known, table if known.has_names else table.drop([target]), chosen.data)
+        tables.check_column(table, chosen.weight, "--weight", chosen.data)
+    X = tables.columns_for(known, table if known.has_names else table.drop([target]), chosen.data)
     in_python(
         chosen,
         "import pandas as pd, softwood",
-        f"table = {in_pandas(chosen.data, table)}",
-        *labels_in_pandas(chosen.data, target, y),
+        f"table = {tables.in_pandas(chosen.data, table)}",
+        *tables.labels_in_pandas(chosen.data, target, y),
         f"softwood.load({str(chosen.model)!r}).score(table, table[{target!r}])",
     )
     weights = None if chosen.weight is None else table[chosen.weight]
     try:
-        problem = Problem(X, y if not _is_regressor(model) else y.astype(float), weights, "")
+        problem = tables.Problem(X, y.astype(float) if is_regressor(model) else y, weights, "")
     except (TypeError, ValueError):
         raise CommandError(
             f"column {target!r} holds no numbers, and {type(model).__name__} predicts numbers."
@@ -85,9 +85,3 @@ def run(chosen: argparse.Namespace) -> int:
     ]
     print_table(columns, rows, title=f"{type(model).__name__} on {len(y):,} rows")
     return 0
-
-
-def _is_regressor(model: Any) -> bool:
-    from sklearn.base import is_regressor
-
-    return is_regressor(model)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
-from softwood.cli.arguments import add_data, add_general, add_model
+from softwood.cli.arguments import add_data, add_general, add_model, add_number, add_seed
 from softwood.cli.errors import UsageError
 
 if TYPE_CHECKING:
     from softwood.explanations import Explanation, ShapleyValues
     from softwood.fitted import FittedModel
-
-__all__ = ["add", "run"]
 
 # Largest table of Shapley values.
 _MOST_OUTPUTS, _MOST_COLUMNS = 6, 20
@@ -28,21 +26,11 @@ def add(commands: Any) -> None:
     )
     add_model(parser)
     add_data(parser)
-    parser.add_argument(
-        "--row", type=int, default=0, metavar="N", help="number of the row, from 0 (default %(default)s)"
-    )
-    parser.add_argument("--paths", type=int, default=5, metavar="N", help="most paths to show (default %(default)s)")
+    add_number(parser, "--row", 0, "number of the row, from 0")
+    add_number(parser, "--paths", 5, "most paths to show")
     parser.add_argument("--tree", type=int, metavar="N", help="number of the tree of an ensemble, from 0 (default 0)")
-    parser.add_argument(
-        "--seed", type=int, default=0, help="seed of Shapley values that are sampled (default %(default)s)"
-    )
-    parser.add_argument(
-        "--coverage",
-        type=float,
-        default=0.9,
-        metavar="P",
-        help="probability that the interval or the set of the row contains the truth (default %(default)s)",
-    )
+    add_seed(parser, "Shapley values that are sampled")
+    add_number(parser, "--coverage", 0.9, "probability that the interval or the set of the row contains the truth", "P")
     add_general(parser)
     parser.set_defaults(run=run)
 
@@ -82,16 +70,10 @@ def run(chosen: argparse.Namespace) -> int:
     shapley = explained.shapley
     if chosen.json:
         found = dict(zip(classes, outputs, strict=True)) if classes else outputs
-        print_json(
-            {
-                "row": chosen.row,
-                "prediction": found,
-                **_plain_uncertainty(explained),
-                "paths": paths,
-                "certificate": _plain_certificate(explained),
-                "shapley_values": _plain_values(shapley),
-            }
-        )
+        print_json({
+            "row": chosen.row, "prediction": found, **_plain_uncertainty(explained), "paths": paths,
+            "certificate": _plain_certificate(explained), "shapley_values": _plain_values(shapley),
+        })  # fmt: skip
         return 0
     if classes is None:
         print_text(f"row {chosen.row}: prediction {', '.join(map(number, outputs))}")

@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from softwood.cli.arguments import add_general, add_model, add_output, check_output
+from softwood.cli.arguments import add_general, add_model, add_number, add_output, check_output
 from softwood.cli.errors import CommandError, UsageError
-
-__all__ = ["add", "run"]
 
 # What it is, and the function of `softwood.export` that makes it.
 FORMATS = {
@@ -37,9 +35,7 @@ def add(commands: Any) -> None:
     add_model(parser)
     parser.add_argument("--to", required=True, choices=tuple(FORMATS), metavar="FORMAT", help="see below")
     parser.add_argument("--table", default="data", metavar="NAME", help="table of an SQL query (default %(default)s)")
-    parser.add_argument(
-        "--tree", type=int, default=0, metavar="N", help="tree of a diagram, from 0 (default %(default)s)"
-    )
+    add_number(parser, "--tree", 0, "tree of a diagram, from 0")
     add_output(parser, "file to write (default: standard output); needed for onnx and c")
     add_general(parser, json=False)
     parser.set_defaults(run=run)

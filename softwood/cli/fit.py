@@ -10,6 +10,7 @@ from softwood.cli.arguments import (
     add_columns,
     add_data,
     add_general,
+    add_number,
     add_output,
     add_seed,
     add_settings,
@@ -19,8 +20,6 @@ from softwood.cli.arguments import (
 )  # fmt: skip
 from softwood.cli.errors import UsageError
 from softwood.cli.names import BATCH, STREAM
-
-__all__ = ["add", "run"]
 
 
 def add(commands: Any) -> None:
@@ -41,10 +40,7 @@ def add(commands: Any) -> None:
     )
     add_settings(parser)
     add_columns(parser)
-    parser.add_argument(
-        "--held-out", type=float, default=0.2, metavar="PART",
-        help="part of the rows that the scores are from; 0 for no scores (default %(default)s)",
-    )  # fmt: skip
+    add_number(parser, "--held-out", 0.2, "part of the rows that the scores are from; 0 for no scores", "PART")
     add_seed(parser)
     add_output(parser, "file of the model, such as model.softwood", required=True)
     add_general(parser)

@@ -10,23 +10,8 @@ from collections.abc import Sequence
 from types import ModuleType
 
 from softwood import __version__
-from softwood.cli import (
-    bench,
-    compare,
-    demo,
-    describe,
-    evaluate,
-    explain,
-    export,
-    fit,
-    predict,
-    report,
-    show,
-    stream,
-)
+from softwood.cli import bench, compare, demo, describe, evaluate, explain, export, fit, predict, report, show, stream
 from softwood.cli.errors import CommandError
-
-__all__ = ["main"]
 
 # In the order of a first session.
 VERBS: tuple[ModuleType, ...] = (

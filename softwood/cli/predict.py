@@ -8,8 +8,6 @@ from typing import Any
 
 from softwood.cli.arguments import add_data, add_general, add_model, add_output, check_output
 
-__all__ = ["add", "run"]
-
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 
 
@@ -49,13 +47,12 @@ def run(chosen: argparse.Namespace) -> int:
         require("pyarrow.parquet", "cli", "Writing Parquet files")
     read = read_table(chosen.data)
     X = columns_for(FittedModel.of(model, "predict"), read, chosen.data)
-    in_python(
-        chosen,
-        "import pandas as pd, softwood",
-        f"model = softwood.load({str(chosen.model)!r})",
-        f"model.predict({in_pandas(chosen.data, read)})",
-        *([] if chosen.coverage is None else [_more(model, in_pandas(chosen.data, read), chosen.coverage)]),
-    )
+    rows = in_pandas(chosen.data, read)
+    lines = [f"model = softwood.load({str(chosen.model)!r})", f"model.predict({rows})"]
+    if chosen.coverage is not None:
+        method = "predict_set" if hasattr(model, "predict_set") else "predict_interval"
+        lines.append(f"model.{method}({rows}, coverage={chosen.coverage:g})")
+    in_python(chosen, "import pandas as pd, softwood", *lines)
     table = _predicted(model, X, chosen.coverage)
     if chosen.json:
         print_json(table.to_dicts())
@@ -64,13 +61,6 @@ def run(chosen: argparse.Namespace) -> int:
     else:
         _write(table, chosen.output)
     return 0
-
-
-def _more(model: Any, rows: str, coverage: float) -> str:
-    """The call for intervals or sets."""
-    return (
-        f"model.{'predict_set' if hasattr(model, 'predict_set') else 'predict_interval'}({rows}, coverage={coverage:g})"
-    )
 
 
 def _predicted(model: Any, X: Any, coverage: float | None) -> Any:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from softwood.cli.arguments import add_general, add_model, add_output, add_target, check_output
+from softwood.cli.arguments import add_general, add_model, add_number, add_output, add_target, check_output
 from softwood.cli.errors import CommandError, UsageError
-
-__all__ = ["add", "run"]
 
 
 def add(commands: Any) -> None:
@@ -24,9 +22,7 @@ def add(commands: Any) -> None:
         "data", metavar="DATA", nargs="?", help="table for the ranges of the sliders (default: those of the gates)"
     )
     add_target(parser, required=False, default="that of the file of the model, if the table has it")
-    parser.add_argument(
-        "--rows", type=int, default=0, metavar="N", help="rows of the table to put into the page (default: none)"
-    )
+    add_number(parser, "--rows", 0, "rows of the table to put into the page")
     add_output(parser, "file to write, which ends in .html", required=True)
     add_general(parser, json=False)
     parser.set_defaults(run=run)

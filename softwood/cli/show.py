@@ -6,13 +6,11 @@ import argparse
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from softwood.cli.arguments import add_general, add_model
+from softwood.cli.arguments import add_general, add_model, add_number
 from softwood.cli.errors import UsageError
 
 if TYPE_CHECKING:
     from softwood.fitted import FittedModel
-
-__all__ = ["add", "run"]
 
 # Columns whose importance is listed.
 MOST_COLUMNS = 15
@@ -27,9 +25,7 @@ def add(commands: Any) -> None:
         "its trees.",
     )
     add_model(parser)
-    parser.add_argument(
-        "--depth", type=int, default=4, metavar="N", help="largest depth to print (default %(default)s)"
-    )
+    add_number(parser, "--depth", 4, "largest depth to print")
     parser.add_argument("--tree", type=int, metavar="N", help="number of the tree of an ensemble to show, from 0")
     add_general(parser)
     parser.set_defaults(run=run)

@@ -23,8 +23,6 @@ from softwood.cli.arguments import (
 from softwood.cli.errors import CommandError, UsageError
 from softwood.cli.names import STREAM
 
-__all__ = ["add", "run"]
-
 
 def add(commands: Any) -> None:
     """Describe the arguments."""
@@ -45,9 +43,7 @@ def add(commands: Any) -> None:
     add_settings(parser)
     parser.add_argument("--start", type=Path, metavar="FILE", help="go on with a saved model")
     parser.add_argument(
-        "--task",
-        choices=("classification", "regression"),
-        help="kind of problem (default: by the target)",
+        "--task", choices=("classification", "regression"), help="kind of problem (default: by the target)"
     )
     parser.add_argument(
         "--classes", nargs="+", metavar="LABEL", help="all labels that can come (default: those in the file)"

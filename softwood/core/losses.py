@@ -11,20 +11,6 @@ from scipy.special import expit
 
 from softwood.core.parameters import check_integer, is_real, parameter_error
 
-__all__ = [
-    "AbsoluteError",
-    "BinaryLogLoss",
-    "Loss",
-    "PoissonDeviance",
-    "QuantileError",
-    "SeveralQuantilesError",
-    "SoftmaxLogLoss",
-    "SquaredError",
-    "loss_by_name",
-    "softmax_gradient",
-    "unit_of",
-]
-
 # Less than half the distance from 1 to the next float, so that it does not change a sum with any undecided row; but a
 # gradient of 1 divided by it, and the square of the quotient, are finite.
 SMALLEST_HESSIAN = 1e-16
@@ -117,9 +103,9 @@ class Loss(ABC):
         """Start value and leaf values for the targets, from those for the targets divided by `unit`."""
         return base * unit, values * unit
 
-    @abstractmethod
     def predict(self, raw: np.ndarray) -> np.ndarray:
-        """Predictions from raw scores: (n,), or class probabilities (n, n_classes)."""
+        """Predictions from raw scores: (n,), which are the scores, or class probabilities (n, n_classes)."""
+        return raw[:, 0].copy()
 
     def predict_gradient(self, raw: np.ndarray, raw_gradient: np.ndarray) -> np.ndarray:
         """Derivatives of the predictions from those of the raw scores, by the chain rule.
@@ -158,10 +144,6 @@ class SquaredError(Loss):
         """The mean, (1,)."""
         return np.array([np.average(y, weights=weights)])
 
-    def predict(self, raw: np.ndarray) -> np.ndarray:
-        """The raw scores, (n,)."""
-        return raw[:, 0].copy()
-
     def _fill_derivatives(self, y: np.ndarray, raw: np.ndarray, gradient: np.ndarray, hessian: np.ndarray) -> None:
         np.subtract(raw[:, 0], y, out=gradient[:, 0])
         hessian.fill(1.0)
@@ -186,10 +168,6 @@ class _PiecewiseLinearError(Loss):
     def start(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
         """The median or quantile, (1,)."""
         return np.array([self.leaf_value(y, weights)])
-
-    def predict(self, raw: np.ndarray) -> np.ndarray:
-        """The raw scores, (n,)."""
-        return raw[:, 0].copy()
 
     def leaf_value(self, residuals: np.ndarray, weights: np.ndarray | None, score: int = 0) -> float:
         """The median or quantile of the residuals; the middle of the interval if it is not unique."""

@@ -5,12 +5,7 @@
 dimensions, so that a whole model can be drawn. This package does not use other parts of softwood.
 """
 
-from softwood.datasets.synthetic import (
-    TOY_CLASSIFICATION,
-    TOY_REGRESSION,
-    toy_classification,
-    toy_regression,
-)
+from softwood.datasets.synthetic import TOY_CLASSIFICATION, TOY_REGRESSION, toy_classification, toy_regression
 from softwood.datasets.tabular import Dataset, available, load_dataset
 
 __all__ = [

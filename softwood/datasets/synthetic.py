@@ -6,11 +6,15 @@ not say how its sets were generated; these are common choices. As in the paper, 
 """
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 from sklearn.datasets import make_circles, make_moons
 
+from softwood.core.parameters import check_choice, check_count, check_number
+
 _Drawn = tuple[np.ndarray, np.ndarray]
+_Part = TypeVar("_Part")
 
 
 def _seed(rng: np.random.Generator) -> int:
@@ -118,9 +122,7 @@ def toy_classification(
     >>> X.shape, sorted(set(y.tolist()))
     ((50, 2), [0, 1])
     """
-    draw, usual_noise = _CLASSES[_checked_kind(kind, TOY_CLASSIFICATION)]
-    n_samples = _checked_size(n_samples)
-    noise = _checked_noise(noise, usual_noise)
+    draw, n_samples, noise = _checked("toy_classification", _CLASSES, kind, n_samples, noise)
     rng = np.random.default_rng(random_state)
     X, y = draw(n_samples, rng)
     return X + rng.normal(0, noise, size=X.shape), y.astype(np.int64)
@@ -161,29 +163,16 @@ def toy_regression(
     >>> X.shape, sorted(set(y.tolist()))
     ((200, 1), [-1.0, -0.5, 0.0, 0.5, 1.0])
     """
-    function, usual_noise = _FUNCTIONS[_checked_kind(kind, TOY_REGRESSION)]
-    n_samples = _checked_size(n_samples)
-    noise = _checked_noise(noise, usual_noise)
+    function, n_samples, noise = _checked("toy_regression", _FUNCTIONS, kind, n_samples, noise)
     rng = np.random.default_rng(random_state)
     x = rng.uniform(0, 1, size=n_samples)
     return x[:, None], function(x) + rng.normal(0, noise, size=n_samples)
 
 
-def _checked_kind(kind: str, kinds: tuple[str, ...]) -> str:
-    if kind not in kinds:
-        raise ValueError(f"The 'kind' parameter must be one of {', '.join(kinds)}. Got {kind!r} instead.")
-    return kind
-
-
-def _checked_size(n_samples: int) -> int:
-    if n_samples < 1:
-        raise ValueError(f"The 'n_samples' parameter must be an int in the range [1, inf). Got {n_samples} instead.")
-    return n_samples
-
-
-def _checked_noise(noise: float | None, usual: float) -> float:
-    if noise is None:
-        return usual
-    if not 0 <= noise < np.inf:
-        raise ValueError(f"The 'noise' parameter must be a float in the range [0, inf) or None. Got {noise} instead.")
-    return noise
+def _checked(
+    caller: str, parts: dict[str, tuple[_Part, float]], kind: str, n_samples: int, noise: float | None
+) -> tuple[_Part, int, float]:
+    """The part with the name `kind`, the number of points, and the noise, by default that of the part."""
+    part, usual = parts[check_choice(caller, "kind", kind, sorted(parts))]
+    n_samples = check_count(caller, "n_samples", n_samples)
+    return part, n_samples, usual if noise is None else check_number(caller, "noise", noise, low=0.0)

@@ -12,8 +12,6 @@ from softwood.fitted import FittedModel
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["gate_contributions"]
-
 
 def gate_contributions(model: Any, X: Any, node: int | None = None, *, as_frame: bool = False) -> Any:
     """Contribution of each column to the decision of each oblique gate that a row passes.
@@ -82,7 +80,7 @@ def _gates(tree: SoftTree, node: int | None, kind: str) -> list[int]:
             f"The 'model' parameter must be a tree with oblique gates; each gate of this {kind} tests a single "
             "column. See decision_path and export_text."
         )
-    return gates if node is None else [check_node(tree, node)]
+    return gates if node is None else [check_node("gate_contributions", tree, node)]
 
 
 def _at_node(known: FittedModel, points: np.ndarray, shares: Any, node: int) -> dict[str, np.ndarray]:

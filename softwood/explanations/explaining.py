@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from softwood.core.parameters import check_count, check_integer
+from softwood.core.tables import column_cells
 from softwood.explanations.certificates import certified_radius
 from softwood.explanations.explanation import Explanation, LeafShare, number_text, signed_text
 from softwood.explanations.one_row import as_table
@@ -17,8 +18,6 @@ from softwood.fitted import FittedModel
 from softwood.trees.forest import SoftForest
 from softwood.uncertainty.levels import check_coverage
 from softwood.uncertainty.methods import CalibratedModel
-
-__all__ = ["explain"]
 
 _CALLER = "explain"
 
@@ -103,7 +102,7 @@ def explain(
     return Explanation(
         kind=known.kind,
         columns=known.columns.inputs,
-        cells=tuple(_cells(X)),
+        cells=tuple(column_cells(X, j)[0][0] for j in range(X.shape[1])),
         outputs=known.outputs.names,
         prediction=prediction,
         is_class=is_class,
@@ -140,15 +139,6 @@ def _trend(known: FittedModel, X: Any) -> np.ndarray:
     """What is added to the tree of a model with a linear trend, (n_scores,)."""
     points, widths = known.points(X)
     return (known.trees.predict(points, widths=widths) - known.tree().predict(points, widths=widths))[0]
-
-
-def _cells(X: Any) -> list[Any]:
-    """The values of the only row of a table."""
-    if hasattr(X, "iloc"):
-        return [X.iloc[0, j] for j in range(X.shape[1])]
-    if hasattr(X, "to_dicts"):  # polars
-        return list(X.to_dicts()[0].values())
-    return list(np.asarray(X)[0])
 
 
 def _tree_to_show(known: FittedModel, X: Any, output: int) -> int:

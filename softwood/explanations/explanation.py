@@ -14,8 +14,6 @@ from softwood.explanations.certificates import Certificates
 from softwood.explanations.shapley import ShapleyValues
 from softwood.outputs import Outputs
 
-__all__ = ["Explanation", "LeafShare", "number_text", "signed_text"]
-
 _PLUS, _MINUS = "rgba(0,114,178,.6)", "rgba(213,94,0,.6)"  # readable on light and on dark pages
 _BAR = 60  # pixels of the longest bar
 _LINE = 110  # longest line of text
@@ -144,7 +142,7 @@ class Explanation:
         lines = [self._headline(), *self.uncertainty, "", self._leaves_title()]
         wide = max(len(leaf.text) for leaf in self.leaves)
         for leaf in self.leaves:
-            start = f"{_percent(leaf.share):>6}  {leaf.text:<{wide}}   "
+            start = f"{percent_text(leaf.share):>6}  {leaf.text:<{wide}}   "
             rules = "; ".join(leaf.rules) or "all rows"
             lines += wrap(rules, _LINE, initial_indent=start, subsequent_indent=" " * len(start))
         header, rows, rest = self._table()
@@ -164,7 +162,7 @@ class Explanation:
         place = "text-align:left;padding:2px 10px 2px 0;vertical-align:top"
         cell, short = f'style="{place}"', f'style="{place};white-space:nowrap"'
         leaves = "".join(
-            f"<tr><td {short}>{_percent(leaf.share)}</td><td {short}>{escape(leaf.text)}</td>"
+            f"<tr><td {short}>{percent_text(leaf.share)}</td><td {short}>{escape(leaf.text)}</td>"
             f"<td {cell}>{'<br>'.join(map(escape, leaf.rules)) or 'all rows'}</td></tr>"
             for leaf in self.leaves
         )
@@ -300,5 +298,6 @@ def number_text(value: float) -> str:
     return f"{float(value):.4g}"
 
 
-def _percent(share: float) -> str:
+def percent_text(share: float) -> str:
+    """A share of rows, without decimal places."""
     return "< 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"

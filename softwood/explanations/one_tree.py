@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
+from softwood.core.parameters import check_count
 from softwood.core.targets import read_classes
 from softwood.fitted import FittedModel
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
-
-__all__ = ["check_node", "read_targets"]
 
 
 def read_targets(known: FittedModel, y: Any, n: int) -> np.ndarray:
@@ -32,16 +31,13 @@ def read_targets(known: FittedModel, y: Any, n: int) -> np.ndarray:
     return matrix
 
 
-def check_node(tree: SoftTree, node: Any) -> int:
+def check_node(caller: str, tree: SoftTree, node: Any) -> int:
     """Check that `node` is the number of a node with an oblique gate."""
-    if not isinstance(node, int | np.integer) or isinstance(node, bool) or not 0 <= node < tree.n_nodes:
-        raise ValueError(
-            f"The 'node' parameter must be an int in the range [0, {tree.n_nodes - 1}]. Got {node!r} instead."
-        )
+    node = check_count(caller, "node", node, low=0, high=tree.n_nodes - 1)
     if tree.gate[node] in (Gate.LEAF, Gate.KERNEL, Gate.SUBSET):
         what = "is a leaf" if tree.gate[node] == Gate.LEAF else "tests a single column"
-        raise ValueError(f"The 'node' parameter must be a node with an oblique gate. Node {node} {what}.")
-    return int(node)
+        raise ValueError(f"The 'node' parameter of {caller} must be a node with an oblique gate. Node {node} {what}.")
+    return node
 
 
 def _class_matrix(y: Any, classes: Sequence[Any]) -> np.ndarray:

@@ -13,8 +13,6 @@ from softwood.fitted import FittedModel
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 
-__all__ = ["CSource", "to_c"]
-
 # Compilers need about 1 kB and 10 µs for each node; beyond this, the source is refused.
 MAX_NODES = 500_000
 
@@ -445,10 +443,7 @@ def _functions(known: FittedModel, forest: SoftForest, name: str) -> list[str]:
         missing = "" if known.fill is not None else "if (isnan(x)) return at->missing_left;"
         parts.append(OBLIQUE_PART.format(fill=fill, missing=missing))
     parts.append(
-        ADD_TREE.format(
-            oblique=OBLIQUE_BRANCH if is_oblique else "",
-            label="\n    divide:" if is_oblique else "",
-        )
+        ADD_TREE.format(oblique=OBLIQUE_BRANCH if is_oblique else "", label="\n    divide:" if is_oblique else "")
     )
     plain = "        add_tree(roots[t], point, scores + first_output[t]);"
     tree = TREE_LINKED if forest.link == "softmax" else plain

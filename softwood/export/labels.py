@@ -11,10 +11,8 @@ import numpy as np
 from softwood.core.parameters import check_count, check_integer
 from softwood.fitted import FittedModel
 from softwood.trees.gates import Gate
-from softwood.trees.text import blend_text, oblique_text, set_text
+from softwood.trees.text import set_text, test_text
 from softwood.trees.tree import SoftTree
-
-__all__ = ["LabelledNode", "labelled_nodes"]
 
 
 @dataclass(frozen=True)
@@ -94,15 +92,8 @@ def _branches(known: FittedModel, tree: SoftTree, node: int) -> tuple[tuple[int,
 
 def _test(known: FittedModel, tree: SoftTree, node: int, decimals: int) -> str:
     gate, names = tree.gate[node], known.columns.names
-    axis = ""
     if gate == Gate.SUBSET:
         return set_text(tree, node, names, known.columns.coded)
-    if gate in (Gate.KERNEL, Gate.BLEND):
-        name = names[tree.feature[node]]
-        axis = f"{name} ≤ {tree.threshold[node]:.{decimals}f}"
-        if gate == Gate.KERNEL:
-            if known.columns.is_category[tree.feature[node]]:
-                return name
-            return axis + (f" ±{tree.width[node]:.{decimals}g}" if tree.width[node] > 0 else "")
-    oblique = f"{oblique_text(tree, node, names, decimals)} > 0"
-    return blend_text(tree, node, axis, oblique) if axis else oblique
+    if gate == Gate.KERNEL and known.columns.is_category[tree.feature[node]]:
+        return names[tree.feature[node]]
+    return test_text(tree, node, names, decimals, ("≤", ">"))

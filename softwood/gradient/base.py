@@ -26,8 +26,6 @@ from softwood.gradient.data import (
 )
 from softwood.uncertainty.held_out import HeldOut
 
-__all__ = ["GradientModel", "Training", "ValidatedTree"]
-
 
 @dataclass(frozen=True)
 class Training:
@@ -215,7 +213,7 @@ class GradientModel(BatchEstimator):
             scaled = _plain_reals(y) / targets.scale - targets.mean / targets.scale
             given = RealTargets(scaled, targets.mean, targets.scale, targets.is_flat)
         else:
-            given = read_classes(y).numbered_as(targets.classes, "y_val")
+            given = read_classes(y, targets.classes, "y_val")
         outputs = outputs_of(given)
         rows, weights = merge_rows(matrix, outputs, weights)
         weights = weights * self._class_weights(given.take(rows), weights)
@@ -277,21 +275,12 @@ class ValidatedTree(GradientModel):
         ----------
         X : array-like or data frame of shape (n_rows, n_features_in)
             The rows. Text and category columns of frames are categories. A missing value counts as the column's mean.
-        y : array-like of shape (n_rows,) or (n_rows, n_targets)
-            Labels or targets. A classifier also takes a matrix of class probabilities.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows. A weight of 2 has the same effect as repeating the row.
         X_val : array-like, data frame or None, default=None
             Validation rows, in place of a part of `X`. Gates and values are not trained on them.
         y_val : array-like or None, default=None
             Labels or targets of the validation rows.
         sample_weight_val : array-like or None, default=None
             Weights of the validation rows.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator itself.
         """
         with self._fitting(X, y, sample_weight) as fit:
             rules = checked(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from threading import Event
 from typing import Any
 
@@ -16,8 +16,6 @@ from softwood.gradient.crisp_training import CrispTraining, NodeCounts, Pace, Re
 from softwood.gradient.data import HEAVY, LearningSet
 from softwood.gradient.one_stage_training import CheckedRules, StagedTree
 
-__all__ = ["Candidate", "CrispWork"]
-
 # Costs of a split to try: in nats for classes, in variances of the target for reals.
 CLASS_COSTS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
 REAL_COSTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.6, 2.4, 3.2, 4.8, 6.4, 9.6, 12.8, 19.2, 25.6)
@@ -28,6 +26,8 @@ REPEATS = ((300, 3), (1_000, 2))
 FEW_ROWS, MOST_VISITS, FEWEST_PASSES = 2_000, 6_000_000, 8
 # Trees are compared by log loss and this many times the share of errors: log loss alone prefers few leaves.
 ERROR_WEIGHT = 3.0
+# Names of parts of a recipe in records.
+_NAMES = {"l1": "l1_regularization", "l2": "l2_regularization"}
 
 
 def recipes_for(is_class: bool, n: int) -> list[Recipe]:
@@ -53,11 +53,6 @@ def recipes_for(is_class: bool, n: int) -> list[Recipe]:
         Recipe("columns", l1=0.0, l2=0.1, gentle=3.0, steep=30.0),
         Recipe("linear", l2=10.0),
     ]
-
-
-def costs_for(is_class: bool) -> np.ndarray:
-    """Costs of a split to try."""
-    return np.array(CLASS_COSTS if is_class else REAL_COSTS)
 
 
 def fold_rows(
@@ -127,20 +122,13 @@ class Candidate:
 
     def record(self) -> dict[str, Any]:
         """The record for ``search_``."""
-        return {
-            "init": self.recipe.init, "l1_regularization": self.recipe.l1, "l2_regularization": self.recipe.l2,
-            "is_trained": self.recipe.is_trained, "is_pure": self.recipe.is_pure, "gentle": self.recipe.gentle,
-            "steep": self.recipe.steep,
-            "split_cost": self.cost, "loss": self.loss, "n_splits": self.n_splits,
-        }  # fmt: skip
+        recipe = {_NAMES.get(name, name): value for name, value in asdict(self.recipe).items()}
+        return {**recipe, "split_cost": self.cost, "loss": self.loss, "n_splits": self.n_splits}
 
     @classmethod
     def of(cls, record: dict[str, Any]) -> Candidate:
         """The candidate of a record of ``search_``."""
-        recipe = Recipe(
-            record["init"], record["l1_regularization"], record["l2_regularization"], record["is_trained"],
-            record["is_pure"], record["gentle"], record["steep"],
-        )  # fmt: skip
+        recipe = Recipe(**{part.name: record[_NAMES.get(part.name, part.name)] for part in fields(Recipe)})
         return cls(recipe, record["split_cost"], record["loss"], record["n_splits"])
 
 
@@ -174,7 +162,8 @@ class CrispWork:
         self._judged: list[tuple[LearningSet, StagedTree, float]] = []
         self.pace = _pace(rules, len(rows), is_class)
         self.recipes = _recipes(rules, is_class, len(rows), n_rows)
-        self.costs = costs_for(is_class) if rules.split_cost is None else np.array([rules.split_cost * n_rows])
+        costs = CLASS_COSTS if is_class else REAL_COSTS
+        self.costs = np.array(costs if rules.split_cost is None else [rules.split_cost * n_rows])
 
     def training(self, recipe: Recipe, seed: list[int], gates: np.ndarray | None = None) -> CrispTraining:
         """The training on all rows."""
@@ -249,15 +238,9 @@ class CrispWork:
         mean = float(learn.weights.mean())
         learn = LearningSet(learn.points, learn.targets, learn.weights / mean)
         rules, is_class = self._rules, self._is_class
+        seed = [self._seed, 22, k, fold]
         training = CrispTraining(
-            learn,
-            is_class,
-            rules.max_depth,
-            recipe,
-            self.pace,
-            rules.prior,
-            self._unit * mean,
-            [self._seed, 22, k, fold],
+            learn, is_class, rules.max_depth, recipe, self.pace, rules.prior, self._unit * mean, seed
         )
         for _ in training.passes():
             if stop.is_set():

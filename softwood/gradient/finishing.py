@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+from scipy.special import softmax
 
 from softwood.compiled.gradient import node_sums
 from softwood.core.targets import RealTargets
 from softwood.gradient.base import Training
+from softwood.gradient.cross_selection import CrossSelection
 from softwood.gradient.data import LearningSet, Scaling
 from softwood.gradient.growing import GrownTree
 from softwood.gradient.loops.soft_joint import SoftNodes
@@ -14,8 +18,6 @@ from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC
 from softwood.gradient.refining import scratch_of
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
-
-__all__ = ["finish", "predict_validation", "to_soft_tree"]
 
 
 def finish(tree: GrownTree, data: Training) -> SoftTree:
@@ -31,9 +33,27 @@ def finish(tree: GrownTree, data: Training) -> SoftTree:
     return to_soft_tree(nodes, mass, mass_unit, impurity, Gate.SIGMOID, data.scaling, data.targets, link)
 
 
-def predict_validation(tree: GrownTree, data: Training) -> np.ndarray:
-    """Predictions of the validation rows in the user's units, (n, n_outputs)."""
-    return finish(tree, data).predict(data.scaling.restore(data.validation.points))
+def predict_validation(
+    tree: GrownTree, data: Training, cross: CrossSelection | None = None, grown: np.ndarray | None = None
+) -> np.ndarray:
+    """Predictions of the validation rows in the user's units, (n, n_outputs).
+
+    Parameters
+    ----------
+    cross : of a classifier: each row is predicted by what the other parts have chosen
+    grown : scores of the grown tree; refining changes those of `cross` as it changes these
+    """
+    scores = scores_of_validation(tree, data)
+    if cross is not None and grown is not None:
+        found = cross.outputs
+        found = np.column_stack([-0.5 * found, 0.5 * found]) if data.link == LOGISTIC else found
+        scores = found + (scores - grown)
+    return softmax(scores, axis=1) if data.is_class else scores
+
+
+def scores_of_validation(tree: GrownTree, data: Training) -> np.ndarray:
+    """Outputs of the validation rows in the user's units before the softmax, (n, n_outputs)."""
+    return replace(finish(tree, data), link="identity").predict(data.scaling.restore(data.validation.points))
 
 
 def to_soft_tree(

@@ -13,11 +13,10 @@ from softwood.compiled import gradient as loop
 from softwood.core.estimators import estimator
 from softwood.core.parameters import check_choice, check_count, check_flag, check_integer, check_number, parameter
 from softwood.core.steps import Best, Steps
+from softwood.gradient.cross_selection import N_PARTS, Choice, CrossSelection, parts_of
 from softwood.gradient.data import LearningSet, visits
 from softwood.gradient.loops.soft_joint import SoftNodes
 from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, Near
-
-__all__ = ["GrownTree", "SoftRules", "grow_soft_tree"]
 
 # Rows with a smaller share in a node are left out when its split is trained: their gradients are as small.
 NO_SHARE = 0.03
@@ -193,11 +192,12 @@ class _Near:
 
 @dataclass
 class _Run:
-    """The result of one descent, and its initial learning rate."""
+    """The result of one descent, its initial learning rate, and what parts of the rows choose."""
 
     gate: np.ndarray
     values: np.ndarray
     learning_rate: float
+    choice: Choice
 
 
 def grow_soft_tree(
@@ -208,6 +208,7 @@ def grow_soft_tree(
     seed: int,
     *,
     tree: GrownTree,
+    cross: CrossSelection | None = None,
     steps: Steps | None = None,
     snapshot: Callable[[], dict[str, Any]] | None = None,
 ) -> GrownTree:
@@ -217,6 +218,7 @@ def grow_soft_tree(
     ----------
     train, validation : training rows, and rows that decide whether a split is kept
     link : IDENTITY, LOGISTIC or SOFTMAX of `softwood.gradient.loops.soft_split`
+    cross : what is chosen without parts of the validation rows, grows with the tree
     steps : record each split that is tried
     snapshot : attributes of the estimator if the training ended here
     """
@@ -257,6 +259,8 @@ def grow_soft_tree(
             }  # fmt: skip
             if is_kept:
                 left, right = tree.split(leaf.node, run.gate, run.values)
+                if cross is not None:
+                    cross.split(leaf.node, (left, right), run.choice, 1.0 - rules.min_gain)
                 outputs, validation_outputs, train_loss, loss = now, trial, record["train_loss"], after
                 sides = (left, shares, validation_shares), (right, 1.0 - shares, 1.0 - validation_shares)
                 below = [
@@ -305,18 +309,18 @@ class _Grower:
         if begin is None:
             return None
         near = _Near.of(self.train, rest, leaf.path, rows)
-        judges = near
+        judges, part = near, np.full(len(rows), N_PARTS)  # in no part
         if rules.select == "validation":
             # rows without a share in the node lose nothing by the split; the rows are shuffled, the first are as good
             reached = np.flatnonzero(leaf.validation_path > NO_SHARE)[:SELECT_ROWS]
             if len(reached) == 0:
                 return None
-            judges = _Near.of(self.validation, validation_rest, leaf.validation_path, reached)
+            judges, part = _Near.of(self.validation, validation_rest, leaf.validation_path, reached), parts_of(reached)
         best: Best[_Run | None] = Best(VAIN_RUNS)
         best.offer(np.inf, lambda: None)
-        rate, n_runs = rules.learning_rate, 0
+        rate, n_runs, choice = rules.learning_rate, 0, Choice(begin)
         for _ in range(MOST_HALVINGS):
-            found = self._descend(leaf.node, near, judges, begin, rate)
+            found = self._descend(leaf.node, near, judges, part, begin, rate, choice)
             rate *= 0.5
             if found is None:  # diverged
                 continue
@@ -333,7 +337,14 @@ class _Grower:
         return shares, outputs
 
     def _descend(
-        self, node: int, near: _Near, judges: _Near, begin: tuple[np.ndarray, np.ndarray], learning_rate: float
+        self,
+        node: int,
+        near: _Near,
+        judges: _Near,
+        part: np.ndarray,
+        begin: tuple[np.ndarray, np.ndarray],
+        learning_rate: float,
+        choice: Choice,
     ) -> Best[_Run] | None:
         """Passes over the rows until the loss of the validation rows stops falling; None if the descent diverges.
 
@@ -343,8 +354,8 @@ class _Grower:
         gate, values = begin[0].copy(), begin[1].copy()
         rng = np.random.default_rng([self.seed, node, 1])
         best: Best[_Run] = Best(rules.n_iter_no_change)
-        best.offer(np.inf, lambda: _Run(gate.copy(), values.copy(), learning_rate))
-        length = learning_rate
+        best.offer(np.inf, lambda: _Run(gate.copy(), values.copy(), learning_rate, choice))
+        length, of_parts = learning_rate, np.empty(N_PARTS + 1)
         everything = np.arange(len(train))
         number = min(len(train), PASS_ROWS)
         for epoch in range(rules.max_iter):
@@ -353,11 +364,13 @@ class _Grower:
                 near.arrays, chosen, self.link, length, rules.learning_rate_decay ** (1.0 / len(chosen)),
                 rules.l1_regularization, rules.l2_regularization, gate, values, self.scratch,
             )  # fmt: skip
-            loss = loop.split_loss(judges.arrays, self.link, gate, values, self.scratch)
+            loss = loop.split_loss(judges.arrays, self.link, gate, values, part, of_parts, self.scratch)
             if not np.isfinite(loss):
                 return None
             is_gate = np.any(gate[:-1])  # penalties may set all weights to 0
-            best.offer(loss if is_gate else np.inf, lambda: _Run(gate.copy(), values.copy(), learning_rate))
+            best.offer(loss if is_gate else np.inf, lambda: _Run(gate.copy(), values.copy(), learning_rate, choice))
+            if is_gate:
+                choice.offer(loss - of_parts[:N_PARTS], gate, values)
             if best.is_stalled:
                 break
         return best

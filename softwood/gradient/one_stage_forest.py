@@ -27,8 +27,6 @@ from softwood.gradient.one_stage_training import CheckedRules, StageRules, first
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
-__all__ = ["OneStageForestClassifier", "OneStageForestRegressor"]
-
 # Part of the rows that chooses how trees are trained, if there are many rows.
 HELD_OUT = 0.25
 
@@ -80,15 +78,6 @@ class _OneStageForest(GradientModel):
         ----------
         X : array-like or data frame of shape (n_rows, n_features_in)
             The rows. Text and category columns of frames are categories. Missing values are allowed everywhere.
-        y : array-like of shape (n_rows,) or (n_rows, n_targets)
-            Labels or targets. A classifier also takes a matrix of class probabilities.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows. A weight of 2 has the same effect as repeating the row.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator itself.
         """
         with self._fitting(X, y, sample_weight) as fit:
             fit.worker._train(fit, X, y, sample_weight)

@@ -11,12 +11,11 @@ from softwood.base import ClassifierBase, Fit, RegressorBase
 from softwood.core.estimators import estimator
 from softwood.core.parameters import check_number, parameter
 from softwood.gradient.base import Training, ValidatedTree
-from softwood.gradient.finishing import finish, predict_validation
+from softwood.gradient.cross_selection import CrossSelection
+from softwood.gradient.finishing import finish, predict_validation, scores_of_validation
 from softwood.gradient.growing import GrownTree, SoftRules, grow_soft_tree, lone_root
 from softwood.gradient.loops.soft_split import IDENTITY
 from softwood.gradient.refining import refine, refit_values
-
-__all__ = ["SoftTreeClassifier", "SoftTreeRegressor"]
 
 
 @estimator
@@ -62,14 +61,16 @@ class _SoftTree(SoftRules, ValidatedTree):
 
         arguments = data.train, data.validation, data.link, rules, data.seed
         try:
+            cross = CrossSelection(data.validation, data.link, tree.values[0]) if data.is_class else None
             with stages.stage("grow", "trial") as steps:
-                grow_soft_tree(*arguments, tree=tree, steps=steps, snapshot=lambda: results(tree))
+                grow_soft_tree(*arguments, tree=tree, cross=cross, steps=steps, snapshot=lambda: results(tree))
+            grown = None if cross is None else scores_of_validation(tree, data)
             refines = rules.refine and not stages.is_stopped
             if refines:
                 with stages.stage("refine", "pass", rules.refine_max_iter) as steps:
                     refine(tree, *arguments, steps=steps, snapshot=refined)
             if not stages.is_stopped:
-                self._keep_validation(data, predict_validation(tree, data))
+                self._keep_validation(data, predict_validation(tree, data, cross, grown))
             if refines and refits:
                 refit_values(tree, data.everything())
         finally:
@@ -84,8 +85,6 @@ class _SoftTree(SoftRules, ValidatedTree):
             Rows on which the loss of accuracy is measured. None measures nothing.
         y : array-like or None, default=None
             Labels or targets of these rows.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows. A weight of 2 has the same effect as repeating the row.
 
         Returns
         -------

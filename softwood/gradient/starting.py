@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from softwood.compiled.gradient import best_test, column_gates, logistic_gate
 from softwood.gradient.data import LearningSet
 from softwood.gradient.loops.first_gates import LEAST_SPREAD, SPREAD
 
-__all__ = ["column_start", "fitted_start", "linear_start", "random_start"]
-
+# Points, targets and weights of the rows of a node.
+Part = tuple[np.ndarray, np.ndarray, np.ndarray]
 # Smallest number of rows on either side of a linear gate.
 LEAST_ROWS = 3
 # With fewer validation rows than this at a node, the training rows decide which gate is better.
@@ -35,19 +37,31 @@ def linear_start(rows: LearningSet, is_class: bool, depth: int, penalty: float) 
     Two groups of classes are divided by a logistic regression, with ``penalty / 2`` times the squared weights; real
     targets as in `fitted_start`.
     """
-    d = rows.points.shape[1]
-    gates = np.zeros((2**depth - 1, d + 1))
-    members = {0: np.arange(len(rows))}
+
+    def gate_of(mine: Part) -> np.ndarray | None:
+        return _logistic(*mine, penalty) if is_class else _linear(*mine, False)
+
+    return _node_by_node(depth, gate_of, rows)
+
+
+def _node_by_node(depth: int, gate_of: Callable[..., np.ndarray | None], *sets: LearningSet) -> np.ndarray:
+    """Gates (2 ** depth - 1, d + 1), each from the rows of these sets that the gates above send to its node.
+
+    Parameters
+    ----------
+    gate_of : function of points, targets and weights of each set at a node; None where there is nothing to divide: the
+        node then has the gate of its parent
+    """
+    gates = np.zeros((2**depth - 1, sets[0].points.shape[1] + 1))
+    members = {0: [np.arange(len(rows)) for rows in sets]}
     for node, gate in enumerate(gates):
         here = members.pop(node)
-        points, targets, weights = rows.points[here], rows.targets[here], rows.weights[here]
-        found = _logistic(points, targets, weights, penalty) if is_class else _linear(points, targets, weights, False)
-        if found is not None:
-            gate[:] = found
-        elif node:  # nothing to divide: use the gate of its parent
-            gate[:] = gates[(node - 1) // 2]
-        side = points @ gate[:-1] + gate[-1] > 0.0
-        members[2 * node + 1], members[2 * node + 2] = here[side], here[~side]
+        parts = [(s.points[rows], s.targets[rows], s.weights[rows]) for s, rows in zip(sets, here, strict=True)]
+        found = gate_of(*parts)
+        gate[:] = gates[max(node - 1, 0) // 2] if found is None else found
+        sides = [points @ gate[:-1] + gate[-1] > 0.0 for points, _, _ in parts]
+        members[2 * node + 1] = [rows[side] for rows, side in zip(here, sides, strict=True)]
+        members[2 * node + 2] = [rows[~side] for rows, side in zip(here, sides, strict=True)]
     return gates
 
 
@@ -80,24 +94,13 @@ def fitted_start(rows: LearningSet, validation: LearningSet, is_class: bool, dep
     two groups along the first principal component of their means, and the groups are fitted. It has a ridge penalty
     that grows as a node has fewer rows, and is cut at its mean, so both children get rows.
     """
-    d = rows.points.shape[1]
-    gates = np.zeros((2**depth - 1, d + 1))
-    members = {0: (np.arange(len(rows)), np.arange(len(validation)))}
-    for node in range(len(gates)):
-        here, held_out = members.pop(node)
-        mine = rows.points[here], rows.targets[here], rows.weights[here]
-        deciding = mine
-        if len(held_out) >= FEW:
-            deciding = validation.points[held_out], validation.targets[held_out], validation.weights[held_out]
+
+    def gate_of(mine: Part, held_out: Part) -> np.ndarray | None:
         tried = [gate for gate in (_linear(*mine, is_class), _one_column(*mine)) if gate is not None]
-        if tried:
-            gates[node] = min(tried, key=lambda gate: _impurity(gate, *deciding))
-        elif node:  # nothing to divide: use the gate of its parent
-            gates[node] = gates[(node - 1) // 2]
-        sides = [points @ gates[node, :-1] + gates[node, -1] > 0.0 for points in (mine[0], validation.points[held_out])]
-        members[2 * node + 1] = here[sides[0]], held_out[sides[1]]
-        members[2 * node + 2] = here[~sides[0]], held_out[~sides[1]]
-    return gates
+        deciding = held_out if len(held_out[0]) >= FEW else mine
+        return min(tried, key=lambda gate: _impurity(gate, *deciding), default=None)
+
+    return _node_by_node(depth, gate_of, rows, validation)
 
 
 def _impurity(gate: np.ndarray, points: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> float:

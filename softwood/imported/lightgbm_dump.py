@@ -12,8 +12,6 @@ from softwood.imported.model import ImportedModel, check_trees, crisp_tree, read
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
-__all__ = ["read_lightgbm"]
-
 # LightGBM takes numbers up to this size for zero.
 ZERO = float(np.float32(1e-35))
 # Every node has a bit for each category, up to the largest number.
@@ -29,7 +27,7 @@ LINKS: dict[str, str | None] = {
 }
 
 
-def read_lightgbm(model: Any, caller: str = "read_lightgbm") -> ImportedModel:
+def read_lightgbm(model: Any, caller: str) -> ImportedModel:
     """Read a model; see `SoftForest.from_lightgbm`."""
     classes = np.asarray(model.classes_) if hasattr(model, "classes_") else None
     dump = _dump(model, caller)

@@ -17,8 +17,15 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 
 from softwood.base import BatchEstimator, ClassifierBase, Fit, RegressorBase, as_counts, read_weights, rows_with_weight
 from softwood.core.compatibility import with_callbacks
-from softwood.core.estimators import estimator
-from softwood.core.parameters import check_choice, check_integer, check_n_jobs, check_number, parameter_error
+from softwood.core.estimators import documented, estimator
+from softwood.core.parameters import (
+    check_choice,
+    check_count,
+    check_integer,
+    check_n_jobs,
+    check_number,
+    parameter_error,
+)
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.fitted import FittedModel
 from softwood.kernel.choosing.bandwidth import content_folds, widths_by_rule
@@ -37,8 +44,6 @@ from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.rows import TreeRows, TreeRowsInMemory
 from softwood.uncertainty.distribution import Distribution
 from softwood.uncertainty.leaves import LeafTargets
-
-__all__ = ["KernelModel", "SearchedKernelClassifier", "SearchedKernelModel", "SearchedKernelRegressor"]
 
 # A child with less mass than this, or less than this fraction of the total mass, may be an effect of rounding.
 _NO_MASS, _NO_PART = 1e-9, 1e-12
@@ -138,9 +143,7 @@ class KernelModel(BatchEstimator):
         assert learned is not None
         return learned
 
-    def _survey(
-        self, source: Source, seed: int, criterion: str, measurement_error: Any = None
-    ) -> tuple[Survey, TrainingData]:
+    def _survey(self, source: Source, seed: int, criterion: str, measurement_error: Any) -> tuple[Survey, TrainingData]:
         """What is known about the rows in parts, and the binned sample."""
         for spec in (self.measurement_error, measurement_error):
             if not are_by_column(spec):
@@ -235,9 +238,7 @@ class KernelModel(BatchEstimator):
             return max(1, int(np.sqrt(p) if wanted == "sqrt" else np.log2(p)))
         if isinstance(wanted, float | np.floating) and 0.0 < wanted <= 1.0:
             return max(1, int(wanted * p))
-        number = check_integer(self, "max_features", wanted, low=1)
-        assert number is not None
-        return min(number, p)
+        return min(check_count(self, "max_features", wanted), p)
 
     def _prepare(
         self,
@@ -414,19 +415,6 @@ class SearchedKernelModel(KernelModel):
         ----------
         X : array-like or data frame of shape (n_rows, n_features_in)
             The rows. Text and category columns of frames are categories. Missing values are allowed everywhere.
-        y : array-like of shape (n_rows,) or (n_rows, n_targets)
-            Labels or targets. A classifier also takes a matrix of class probabilities.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows. A weight of 2 has the same effect as repeating the row.
-        measurement_error : dict, array-like or None, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
-            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
-            columns.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator itself.
         """
         with self._fitting(X, y, sample_weight) as fit:
             fit.worker._grow(fit, X, y, sample_weight, measurement_error)
@@ -463,50 +451,22 @@ class SearchedKernelModel(KernelModel):
         raise NotImplementedError
 
 
+@documented
 class SearchedKernelClassifier(ClassifierBase):
     """Criteria and predictions of kernel trees and forests for classes."""
 
     _criteria: ClassVar[tuple[str, ...]] = ("gini", "entropy")
 
     def predict_proba(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Class probabilities; those of a forest are the means over its trees.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        measurement_error : dict, array-like or None, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
-            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
-            columns.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Class probabilities, columns in the order of ``classes_``.
-        """
+        """Class probabilities; those of a forest are the means over its trees."""
         return self._probabilities(X, measurement_error=measurement_error)
 
     def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        measurement_error : dict, array-like or None, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
-            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
-            columns.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Predicted labels.
-        """
+        """Most probable class of each row."""
         return self._classes(X, measurement_error=measurement_error)
 
 
+@documented
 class SearchedKernelRegressor(RegressorBase):
     """Predictions of kernel trees and forests for real targets."""
 
@@ -525,8 +485,6 @@ class SearchedKernelRegressor(RegressorBase):
             The training rows.
         y : array-like of shape (n_rows,)
             Their targets.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows. A weight of 2 has the same effect as repeating the row.
 
         Returns
         -------
@@ -557,20 +515,5 @@ class SearchedKernelRegressor(RegressorBase):
         return self.leaf_targets_.distribution(self._read_trees, matrix, widths, self._beside_trees(matrix, widths))
 
     def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Predicted targets; those of a forest are the means over its trees.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        measurement_error : dict, array-like or None, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
-            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
-            columns.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,) or (n_rows, n_outputs_)
-            Predicted targets.
-        """
+        """Predicted targets; those of a forest are the means over its trees."""
         return self._targets(X, measurement_error=measurement_error)

@@ -10,16 +10,17 @@ import numpy as np
 from sklearn.metrics import accuracy_score, r2_score
 
 from softwood.core.estimators import estimator
+from softwood.core.parameters import check_flag, parameter_error
+from softwood.core.steps import Steps
+from softwood.core.targets import RealTargets
 from softwood.kernel.base import SearchedKernelClassifier, SearchedKernelRegressor
 from softwood.kernel.forest_base import KernelForest
+from softwood.kernel.forest_values import MOST_STEPS, with_values_fitted_together
+from softwood.kernel.growing.bagging import Draws, tree_seed
+from softwood.kernel.growing.problem import Limits
+from softwood.kernel.refining import DistinctRows, Learned
+from softwood.kernel.rows import TreeRows
 from softwood.kernel.tree import KernelTreeClassifier, KernelTreeRegressor
-
-__all__ = [
-    "KernelExtraTreesClassifier",
-    "KernelExtraTreesRegressor",
-    "KernelForestClassifier",
-    "KernelForestRegressor",
-]
 
 
 @estimator
@@ -93,11 +94,18 @@ class KernelForestRegressor(SearchedKernelRegressor, KernelForest):
     point is spread out by a kernel, and predictions are averaged over a kernel around the point. The target may be a
     matrix.
 
+    Parameters
+    ----------
+    refine : bool or "auto"
+        Whether the leaf values of all trees are fitted together after growing, to the rows out of the bag of each tree.
+        A leaf then adds to the prediction what other trees leave of the target, and is no longer the mean of its rows.
+        "auto" is True if the bandwidth is chosen and `bootstrap` is True. Requires ``bootstrap=True``.
+
     Attributes
     ----------
     oob_prediction_ : ndarray of shape (n_rows,) or (n_rows, n_outputs_)
-        Predictions by the trees that were not grown on a row. Only if `oob_score` is set. They are nan for rows of
-        weight 0 and for rows on which every tree was grown.
+        Predictions by the trees that were not grown on a row, before these are refined. Only if `oob_score` is set.
+        They are nan for rows of weight 0 and for rows on which every tree was grown.
 
     Examples
     --------
@@ -110,6 +118,7 @@ class KernelForestRegressor(SearchedKernelRegressor, KernelForest):
     """
 
     criterion: Literal["squared_error"] = "squared_error"
+    refine: bool | Literal["auto"] = "auto"
 
     oob_prediction_: np.ndarray = field(init=False)
     _tree_class: ClassVar[type] = KernelTreeRegressor
@@ -119,6 +128,35 @@ class KernelForestRegressor(SearchedKernelRegressor, KernelForest):
     ) -> tuple[np.ndarray, np.ndarray, Callable[..., float]]:
         self.oob_prediction_ = every[:, 0] if self._is_flat_ else every
         return truth, found[:, 0] if self._is_flat_ else found, r2_score
+
+    def _check_parameters(self) -> Limits:
+        if self.refine != "auto":
+            check_flag(self, "refine", self.refine)
+            if self.refine and not self.bootstrap:
+                raise parameter_error(self, "refine", "'auto' or False with bootstrap=False", self.refine)
+        return super()._check_parameters()
+
+    def _check_level(self) -> None:
+        super()._check_level()
+        if self.refine not in ("auto", False):
+            raise self._no_level("refine", "'auto' or False")
+
+    def _refine(self, stages: Steps, rows: TreeRows, draws: Draws) -> None:
+        is_refined = isinstance(self.bandwidth, str) and self.bootstrap if self.refine == "auto" else self.refine
+        if not is_refined or stages.is_stopped:
+            return
+        data, kernels = rows.data, self._prediction_kernels_
+        assert isinstance(data.targets, RealTargets)
+        cells = None if kernels.is_crisp else kernels.cells(data.errors, data.matrix)
+        distinct = DistinctRows.of(data.matrix, cells, Learned.of(data.targets), draws.weights, rows.seed)
+
+        def out_of_bag(number: int) -> np.ndarray:
+            return np.unique(distinct.place[draws.rest(draws.masses(tree_seed(rows.seed, number)))])
+
+        with stages.stage("refine", "step", MOST_STEPS) as steps:
+            self.forest_ = with_values_fitted_together(
+                self.forest_, distinct, out_of_bag, data.targets, self.n_jobs, steps
+            )
 
 
 @estimator

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from softwood.base import Fit
 from softwood.core.estimators import estimator
-from softwood.core.parameters import check_flag, check_integer, is_real, parameter_error
+from softwood.core.parameters import check_count, check_flag, check_integer, is_real, parameter_error
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets
 from softwood.kernel.base import SearchedKernelModel
@@ -26,8 +26,6 @@ from softwood.kernel.growing.problem import Limits
 from softwood.kernel.rows import TreeRows
 from softwood.trees.forest import SoftForest
 from softwood.uncertainty.held_out import HeldOut
-
-__all__ = ["KernelForest"]
 
 
 @estimator
@@ -120,26 +118,34 @@ class KernelForest(SearchedKernelModel):
             if self._wants_oob and rows.categories is not None:  # sets of the finished trees know the row's own target
                 expected = f"False with columns of more than {SETS_UP_TO} categories"
                 raise parameter_error(self, "oob_score", expected, self.oob_score)
-            draws, held_out = self._grow_forest(fit, rows, limits, before)
+            stages = fit.stages()
+            draws, held_out = self._grow_forest(stages, rows, limits, before)
             if rows.is_sampled or rows.categories is not None:  # the latter know their own targets
                 return
-            if self.bootstrap and (self._wants_oob or not before):
-                self._set_oob(rows, draws, y, is_new=not before)
-            elif held_out is not None:
-                which, scaled = held_out
-                self._keep_held_out(rows, which, rows.data.targets.in_units(scaled), draws)
+            is_new = not before and draws.has_rest
+            if self.bootstrap and (self._wants_oob or is_new):
+                self._set_oob(rows, draws, y, is_new=is_new)
+            if held_out is not None and not is_new:
+                which, scaled, size = held_out
+                self._keep_held_out(rows, which, rows.data.targets.in_units(scaled), draws, size)
+            self._refine(stages, rows, draws)
 
-    def _keep_held_out(self, rows: TreeRows, which: np.ndarray, predictions: np.ndarray, draws: Draws) -> None:
+    def _refine(self, stages: Steps, rows: TreeRows, draws: Draws) -> None:
+        """Change the finished trees, if they are refined."""
+
+    def _keep_held_out(
+        self, rows: TreeRows, which: np.ndarray, predictions: np.ndarray, draws: Draws, size: float = 1.0
+    ) -> None:
         """Keep predictions of rows by trees that have not seen them, for intervals and sets."""
         data = rows.data
         truth = data.targets.in_units(data.targets.matrix()[which])
         found = HeldOut.of(data.matrix[which], predictions, truth, draws.weights[which])
         if found is not None:
-            self._held_out_ = found
+            self._held_out_ = replace(found, scale=size)
 
     def _grow_forest(
-        self, fit: Fit, rows: TreeRows, limits: Limits, before: dict[str, Any]
-    ) -> tuple[Draws, tuple[np.ndarray, np.ndarray] | None]:
+        self, stages: Steps, rows: TreeRows, limits: Limits, before: dict[str, Any]
+    ) -> tuple[Draws, tuple[np.ndarray, np.ndarray, float] | None]:
         """Choose the bandwidth and grow the trees.
 
         Returns how their rows were drawn, and the predictions of held-out rows that the choice has made.
@@ -157,7 +163,6 @@ class KernelForest(SearchedKernelModel):
             kept = ("bandwidth_", "bandwidths_")
             self.__dict__.update({name: before[name] for name in kept if name in before})
         draws = self._draws(rows)
-        stages = fit.stages()
         chosen = self._choose_widths(rows, limits, draws, stages) if earlier is None else ChosenScale(0.0)
         grown = [] if rows.is_sampled else list(chosen.trees)
         self._prediction_kernels_ = self._make_prediction_kernels(self.bandwidths_, data)
@@ -241,9 +246,7 @@ class KernelForest(SearchedKernelModel):
         if wanted is None:
             return n
         if isinstance(wanted, Integral) and wanted is not True:
-            number = check_integer(self, "max_samples", wanted, low=1, high=n)
-            assert number is not None
-            return number
+            return check_count(self, "max_samples", wanted, high=n)
         if not is_real(wanted) or not 0.0 < wanted <= 1.0:
             raise parameter_error(self, "max_samples", f"an int in [1, {n}], a float in (0, 1] or None", wanted)
         return max(1, round(n * float(wanted)))
@@ -284,9 +287,9 @@ class KernelForest(SearchedKernelModel):
         return callable(self.oob_score) or bool(self.oob_score)
 
     def _set_oob(self, rows: TreeRows, draws: Draws, y: Any, *, is_new: bool) -> None:
-        """Predict the rows out of the bag: for intervals and sets, and for the score if it is wanted.
+        """Predict the rows out of the bag: for intervals and sets if `is_new`, and for the score if it is wanted.
 
-        Trees of an earlier fit (not `is_new`) may have seen other rows.
+        Trees of an earlier fit may have seen other rows.
         """
         data, numbers = rows.data, rows.numbers
         kernels = self._prediction_kernels_

@@ -81,7 +81,12 @@ class Learned:
     def of(cls, targets: ClassTargets | RealTargets, trend: np.ndarray | None = None) -> Learned:
         """The targets of some rows, beside the outputs of a trend or None."""
         truth = targets.matrix()
-        return cls(truth[:, -trend.shape[1] :] if trend is not None else truth, targets.is_class, trend)
+        return cls(truth, targets.is_class) if trend is None else cls.beside(truth, targets.is_class, trend)
+
+    @classmethod
+    def beside(cls, truth: np.ndarray, is_class: bool, trend: np.ndarray) -> Learned:
+        """Scaled targets or class probabilities beside the outputs of a trend."""
+        return cls(truth[:, -trend.shape[1] :], is_class, trend)
 
     def residuals(self) -> np.ndarray:
         """What the offset leaves of the truth, (n, n_outputs)."""

@@ -8,7 +8,7 @@ finishes the trees. Only preparing and growing differ between rows in memory, he
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -27,6 +27,7 @@ from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import GrowthProblem, Limits
 from softwood.kernel.rounds.members import RoundsOfMembers, member_seed
 from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, Rounds, boost
+from softwood.kernel.trend import HeldOutTrend
 from softwood.trees.tree import SoftTree
 from softwood.uncertainty.held_out import HeldOut
 
@@ -82,6 +83,10 @@ class TreeRowsInMemory:
         """Weights of the rows without those of their classes, 0 for rows of classes without weight, (n,)."""
         weights = self.data.weights
         return np.divide(weights, self.factors, out=np.zeros_like(weights), where=np.asarray(self.factors) > 0)
+
+    def beside(self, trend: HeldOutTrend) -> TreeRowsInMemory:
+        """The rows with what the trend leaves of their targets."""
+        return replace(self, data=trend.data(self.data))
 
     def problem(self, widths: np.ndarray) -> GrowthProblem:
         """What trees with these half-widths (p,) are grown from and finished with."""

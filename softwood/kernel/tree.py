@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from numbers import Integral
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import clone
@@ -23,17 +23,9 @@ from softwood.core.parameters import check_choice, check_flag, parameter_error
 from softwood.core.steps import Steps
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.base import SearchedKernelClassifier, SearchedKernelModel, SearchedKernelRegressor
-from softwood.kernel.choosing.bandwidth import (
-    AUTO_GRID,
-    FOLDED_ROWS,
-    REFINED_GRID,
-    auto_parts,
-    best_of,
-    choose_by_auto,
-    choose_by_cv,
-)
-from softwood.kernel.choosing.refinement import SCALE, WIDE, RefinementChoice, is_trend_better
-from softwood.kernel.choosing.size import SizeChoice
+from softwood.kernel.choosing.bandwidth import auto_parts
+from softwood.kernel.choosing.refinement import SCALE, RefinementChoice, is_trend_better
+from softwood.kernel.choosing.tree_settings import LeftOpen, TreeSettings, choose_settings
 from softwood.kernel.data.bandwidths import loo_widths, silverman_widths, stated_widths
 from softwood.kernel.data.category_statistics import as_sets
 from softwood.kernel.data.column_statistics import standard_deviations
@@ -52,29 +44,8 @@ from softwood.uncertainty.held_out import HeldOut
 
 __all__ = ["KernelTreeClassifier", "KernelTreeRegressor"]
 
-# By default, trees of which nobody reads the leaves are left as they grow: refining takes long, and gains little. A
-# trend of many classes takes long, too, where the number of leaves is also chosen.
-MOST_REFINED, MOST_TREND_OUTPUTS = 256, 10
-
-
-class _Choice(NamedTuple):
-    """What a tree is grown with.
-
-    Attributes
-    ----------
-    widths : (p,) half-widths, in the columns' units;  limits : with the number of leaves
-    passes : None if the tree is not refined
-    parts : training and held-out rows that something was chosen by; empty if nothing was
-    own_limits : of the trees that are grown from the training rows of the parts
-    held_out : of each part, the outputs of the held-out rows by refined trees, if the choice has compared such trees
-    """
-
-    widths: np.ndarray
-    limits: Limits
-    passes: Passes | None
-    parts: list[tuple[np.ndarray, np.ndarray]]
-    own_limits: Limits
-    held_out: list[np.ndarray] | None = None
+# By default, where the number of leaves is also chosen, a trend of more classes is not tried: it takes long.
+MOST_TREND_OUTPUTS = 10
 
 
 @estimator
@@ -186,7 +157,7 @@ class _KernelTree(SearchedKernelModel):
             trend = self._choose_trend(rows, limits, widths, stages)
             rows, learned = _beside(alone, trend)
             choice = self._choose(rows, limits, given, learned, stages)
-            if trend is not None and self.trend == "auto" and learned.is_class and self._is_too_large(choice):
+            if trend is not None and self.trend == "auto" and learned.is_class and choice.is_too_large:
                 trend = None  # scores of classes have to be refined, and such large trees are not
                 rows, learned = _beside(alone, trend)
                 choice = self._choose(rows, limits, given, learned, stages)
@@ -230,7 +201,7 @@ class _KernelTree(SearchedKernelModel):
         with stages.stage("trend", "trial") as steps:
             if self.trend == "auto" and self._chooses_size and rows.data.targets.matrix().shape[1] > MOST_TREND_OUTPUTS:
                 return None
-            found = held_out_trend(rows.trial, self._has_common_width(rows.data), rows.seed)
+            found = held_out_trend(rows.data, self._has_common_width(rows.data), rows.seed)
             if self.trend == "linear" or found is None:
                 return found
             own = SCALE * rows.data.deviations if widths is None else widths
@@ -255,7 +226,7 @@ class _KernelTree(SearchedKernelModel):
     @property
     def _may_have_trend(self) -> bool:
         """Whether "auto" tries a trend: not for trees of a given bandwidth, or whose size nothing limits."""
-        if self.growth == "level" or self.bandwidth_per_node or getattr(self, "merge_equal", False):
+        if self.bandwidth_per_node or getattr(self, "merge_equal", False):
             return False
         if self.prediction_kernel is None or not isinstance(self.bandwidth, str):
             return False
@@ -369,10 +340,6 @@ class _KernelTree(SearchedKernelModel):
 
     def _check_level(self) -> None:
         super()._check_level()
-        if self.trend == "linear":
-            raise self._no_level("trend", "None or 'auto'")
-        if self.refine not in ("auto", False):
-            raise self._no_level("refine", "'auto' or False")
         if self.bandwidth_per_node:
             raise self._no_level("bandwidth_per_node", "False")
         if self.max_leaf_nodes == "small":
@@ -393,14 +360,10 @@ class _KernelTree(SearchedKernelModel):
             return not self.bandwidth_per_node and self.ccp_alpha == 0 and self.growth == "node"
         return isinstance(self.max_leaf_nodes, str)
 
-    def _is_too_large(self, choice: _Choice) -> bool:
-        """Whether so many leaves were chosen that trees are not refined."""
-        return self._chooses_size and (choice.own_limits.max_leaf_nodes or 0) > MOST_REFINED
-
     @property
     def _refines(self) -> bool:
         """Whether the tree is refined; "auto" leaves trees of a given bandwidth, or whose size nothing limits."""
-        if self.growth == "level" or self.bandwidth_per_node:
+        if self.bandwidth_per_node:
             return False
         if isinstance(self.refine, str):
             return isinstance(self.bandwidth, str) and self._has_limited_size
@@ -408,69 +371,37 @@ class _KernelTree(SearchedKernelModel):
 
     def _choose(
         self, rows: TreeRows, limits: Limits, widths: np.ndarray | None, learned: Learned, stages: Steps
-    ) -> _Choice:
+    ) -> TreeSettings:
         """Choose what is not given.
 
         Sets ``bandwidth_`` and ``size_path_`` if held-out loss decides.
         """
-        data, seed = rows.trial, rows.seed
+        data = rows.trial
         is_soft = widths is None or bool(np.any(widths > 0)) or bool(data.errors)
         is_crisp = self.prediction_kernel is None  # settings are chosen for such predictions
         refines = self._refines and (learned.offset is not None or (is_soft and not is_crisp))
-        passes: Passes | None = None
-        if refines and not isinstance(self.refine, str | bool | np.bool_):
-            passes = Passes(int(self.refine))
-        chooses_passes = refines and passes is None
-        grid = REFINED_GRID if chooses_passes and len(data.matrix) <= FOLDED_ROWS else AUTO_GRID
-        if widths is not None and not self._chooses_size and not chooses_passes:
-            return _Choice(widths, limits, passes, [], limits)
-        parts, own_limits = auto_parts(data, seed), limits
-        held_out: list[np.ndarray] | None = None
+        is_given = not isinstance(self.refine, str | bool | np.bool_)
+        passes = Passes(int(self.refine)) if refines and is_given else None
+        left_open = LeftOpen(
+            str(self.bandwidth) if widths is None else None, str(self.max_leaf_nodes) if self._chooses_size else None,
+            refines and not is_given,
+        )  # fmt: skip
+        if widths is not None and left_open == (None, None, False):
+            return TreeSettings(widths, limits, passes, [], limits)
         with stages.stage("choose", "trial") as steps:
-            if widths is None and self.bandwidth == "cv":
-                parts = self._folds(rows)
-                self.bandwidth_ = choose_by_cv(data, limits, parts, seed, steps, crisp=is_crisp)
-                widths = self.bandwidth_ * data.deviations
-            elif widths is None and chooses_passes and not self._chooses_size and limits.max_leaf_nodes is not None:
-                choice = SizeChoice(data, limits, data.deviations, seed, crisp=False, steps=steps, quick=True)
-                losses = choice.compare(grid.tolist(), limits.max_leaf_nodes).losses
-                self.bandwidth_ = best_of({scale: float(own[-1]) for scale, own in losses.items()}) if losses else 0.0
-                widths = self.bandwidth_ * data.deviations
-            elif widths is None and not self._chooses_size:
-                self.bandwidth_ = choose_by_auto(data, limits, seed, steps, crisp=is_crisp, grid=grid)
-                widths = self.bandwidth_ * data.deviations
-            most, within, path = limits.max_leaf_nodes or len(data.matrix), 0.0, None
-            if self._chooses_size:
-                is_free, is_small = widths is None, self.max_leaf_nodes == "small"
-                unit = data.deviations if widths is None else widths
-                choice = SizeChoice(data, limits, unit, seed, crisp=is_crisp, steps=steps)
-                path = choice.compare(grid.tolist() if is_free else [1.0])
-                scale, most = path.choose(choice.within(small=is_small and not chooses_passes))
-                chooses_passes = chooses_passes and bool(path.losses) and most <= MOST_REFINED
-                within, widths = choice.within(small=is_small), scale * unit
-                self.size_path_ = path.columns()
-                if is_free:
-                    self.bandwidth_ = scale
-            if chooses_passes:
-                assert widths is not None
-                refined, wider = self._refinement_choice(rows, limits, widths, learned, steps), None
-                is_auto = isinstance(self.bandwidth, str) and self.bandwidth == "auto"
-                if is_auto and self.bandwidth_ < WIDE and (path is None or choice.is_folded):
-                    wider = self._refinement_choice(rows, limits, WIDE * data.deviations, learned, steps)
-                found = refined.choose(most, within, halve=path is not None, wider=wider)
-                passes = Passes(found.n_passes, found.strength)
-                parts = auto_parts(data, seed)
-                held_out = (wider if wider is not None and found.is_wider else refined).held_out(found)
-                if found.is_wider:
-                    self.bandwidth_, widths = WIDE, WIDE * data.deviations
-                most = found.size
-            if path is not None:
-                own_limits, limits = replace(limits, max_leaf_nodes=most), choice.limits(path, scale, most)
-        assert widths is not None
-        return _Choice(widths, limits, passes, parts, own_limits, held_out)
+            found = choose_settings(
+                data, limits, left_open, widths, lambda: self._folds(rows),
+                lambda own: self._refinement_choice(rows, limits, own, learned, steps),
+                seed=rows.seed, crisp=is_crisp, steps=steps,
+            )  # fmt: skip
+        if found.bandwidth is not None:
+            self.bandwidth_ = found.bandwidth
+        if found.size_path is not None:
+            self.size_path_ = found.size_path
+        return found if passes is None else found._replace(passes=passes)
 
     def _held_out(
-        self, rows: TreeRows, choice: _Choice, learned: Learned, targets: ClassTargets | RealTargets
+        self, rows: TreeRows, choice: TreeSettings, learned: Learned, targets: ClassTargets | RealTargets
     ) -> HeldOut | None:
         """The held-out rows that settings were chosen by, with predictions by trees with the chosen settings.
 
@@ -493,7 +424,7 @@ class _KernelTree(SearchedKernelModel):
         return HeldOut.of(data.matrix[which], np.concatenate(predictions)[first], truth, rows.counts[which])
 
     def _predict_parts(
-        self, rows: TreeRowsInMemory, choice: _Choice, learned: Learned, targets: ClassTargets | RealTargets
+        self, rows: TreeRowsInMemory, choice: TreeSettings, learned: Learned, targets: ClassTargets | RealTargets
     ) -> list[np.ndarray]:
         """Predictions of the held-out rows of each part, by trees that are grown for them."""
         data, problem, passes = rows.data, rows.problem(choice.widths), choice.passes
@@ -582,8 +513,7 @@ def _beside(rows: TreeRows, trend: HeldOutTrend | None) -> tuple[TreeRows, Learn
     targets = rows.data.targets
     if trend is None:
         return rows, Learned.of(targets)
-    data = replace(rows.data, targets=trend.residuals, criterion="squared_error")
-    return replace(rows, data=data), Learned.of(targets, trend.predictions)
+    return rows.beside(trend), Learned.of(targets, trend.predict(rows.data.matrix))
 
 
 def _is_refined(tree: SoftTree, passes: Passes | None, learned: Learned) -> bool:

@@ -18,6 +18,7 @@ import numpy as np
 from softwood.core.targets import RealTargets
 from softwood.kernel.choosing.bandwidth import content_folds
 from softwood.kernel.data.preparation import TrainingData
+from softwood.kernel.data.row_keys import row_numbers
 from softwood.kernel.refining import DistinctRows, Learned
 from softwood.trees.nodes import KernelShapes
 from softwood.trees.tree import SoftTree
@@ -64,6 +65,12 @@ class Trend:
         """Outputs for encoded rows, (n, n_outputs)."""
         return self.base + (_standardised(matrix[:, self.columns], self) * self.spread) @ self.slopes
 
+    @property
+    def largest(self) -> float:
+        """No output is larger than this number."""
+        reach = np.maximum(self.high - self.mean, self.mean - self.low)
+        return float((np.abs(self.base) + reach @ np.abs(self.slopes)).max()) * (1.0 + 1e-9)
+
     def scaled(self, mean: np.ndarray, scale: float) -> Trend:
         """The trend of targets in the user's units, which have this mean and scale."""
         return replace(self, slopes=self.slopes * scale, base=mean + scale * self.base)
@@ -99,14 +106,40 @@ class HeldOutTrend:
 
     Attributes
     ----------
-    trend : fitted to all rows
-    predictions : (n, n_outputs) for each row, that of a trend of other rows: scaled targets, or scores of classes
-    residuals : of these predictions: targets for a tree
+    trend : fitted to all rows;  without_fold : fitted to all rows but those of one fold
+    numbers : of all rows, see `row_numbers`, with this seed: their ranks tell the folds
     """
 
     trend: Trend
-    predictions: np.ndarray
-    residuals: RealTargets
+    without_fold: list[Trend]
+    numbers: np.ndarray
+    seed: int
+    is_class: bool
+
+    def predict(self, matrix: np.ndarray) -> np.ndarray:
+        """Scaled targets, or scores of classes, of each row, by a trend of other rows, (n, n_outputs)."""
+        fold = np.searchsorted(self.numbers, row_numbers(matrix, self.seed)) % len(self.without_fold)
+        out = np.empty((len(matrix), len(self.trend.base)))
+        for k, trend in enumerate(self.without_fold):
+            rows = np.flatnonzero(fold == k)
+            out[rows] = trend.predict(matrix[rows])
+        return out
+
+    def residuals(self, matrix: np.ndarray, truth: np.ndarray) -> np.ndarray:
+        """What these predictions leave of scaled targets, or of class probabilities, (n, n_outputs)."""
+        return Learned.beside(truth, self.is_class, self.predict(matrix)).residuals()
+
+    def data(self, data: TrainingData) -> TrainingData:
+        """The rows with residuals as targets for a tree."""
+        residuals = self.residuals(data.matrix, data.targets.matrix())
+        scale = data.targets.scale if isinstance(data.targets, RealTargets) else 1.0
+        targets = RealTargets(residuals, np.zeros(residuals.shape[1]), scale, is_flat=False)
+        return replace(data, targets=targets, criterion="squared_error")
+
+    @property
+    def largest(self) -> float:
+        """No prediction is larger than this number."""
+        return max(trend.largest for trend in self.without_fold)
 
 
 def held_out_trend(data: TrainingData, is_candidate: np.ndarray, seed: int) -> HeldOutTrend | None:
@@ -144,15 +177,11 @@ def held_out_trend(data: TrainingData, is_candidate: np.ndarray, seed: int) -> H
         )  # fmt: skip
 
     trend = fitted(np.sort(orders[-1][:n]), np.arange(len(truth)))
-    predictions = np.empty((len(data.matrix), len(trend.base)))
-    own_folds = content_folds(data.matrix, FOLDS, seed)  # the same ones, of all rows
-    for k, ((_, test), order) in enumerate(zip(own_folds, orders, strict=False)):
-        train = np.concatenate([fold for i, fold in enumerate(folds) if i != k])
-        predictions[test] = fitted(order[:n], np.sort(train)).predict(data.matrix[test])
-    residuals = Learned.of(data.targets, predictions).residuals()
-    scale = data.targets.scale if isinstance(data.targets, RealTargets) else 1.0
-    targets = RealTargets(residuals, np.zeros(residuals.shape[1]), scale, is_flat=False)
-    return HeldOutTrend(trend, predictions, targets)
+    without_fold = [
+        fitted(order[:n], np.sort(np.concatenate([fold for i, fold in enumerate(folds) if i != k])))
+        for k, order in enumerate(orders[: len(folds)])
+    ]
+    return HeldOutTrend(trend, without_fold, np.unique(row_numbers(rows.points, seed)), seed, is_class)
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.plots.bars import new_axes
-from softwood.plots.colours import drawing
+from softwood.plots.drawing import drawing, draws, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_loss", "plot_search"]
 
-
+@draws
 def plot_loss(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the loss after each round of boosting, or after each pass of a model trained by gradient descent.
 
@@ -26,18 +24,9 @@ def plot_loss(model: Any, *, ax: Axes | None = None) -> Axes:
     ----------
     model : fitted estimator with ``history_``
         The model whose training is drawn.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_breast_cancer
     >>> from softwood import KernelBoostingClassifier
     >>> from softwood.plots import plot_loss
@@ -52,8 +41,7 @@ def plot_loss(model: Any, *, ax: Axes | None = None) -> Axes:
     if not lines:
         raise ValueError(f"plot_loss needs a model with losses in history_; this {type(model).__name__} has none.")
     lines = [line for line in lines if line["stage"] == lines[-1]["stage"]]
-    if ax is None:
-        ax = new_axes(6.4, 4.2)
+    ax = new_axes(6.4, 4.2) if ax is None else ax
     for name, label, shade in (
         ("train_loss", "training rows", "#999999"),
         ("validation_loss", "validation rows", "#1f77b4"),
@@ -75,6 +63,7 @@ def plot_loss(model: Any, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+@draws
 def plot_search(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the held-out losses of the trials that chose bandwidth, leaves and rounds of boosting.
 
@@ -86,18 +75,9 @@ def plot_search(model: Any, *, ax: Axes | None = None) -> Axes:
     ----------
     model : fitted KernelBoostingClassifier or KernelBoostingRegressor
         A model with ``search_``.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
     >>> from softwood import KernelBoostingClassifier
     >>> from softwood.plots import plot_search
@@ -113,8 +93,7 @@ def plot_search(model: Any, *, ax: Axes | None = None) -> Axes:
             "plot_search needs a boosting model that has chosen its bandwidth, leaves or rounds; "
             f"this {type(model).__name__} has no search_."
         )
-    if ax is None:
-        ax = new_axes(6.4, 4.2)
+    ax = new_axes(6.4, 4.2) if ax is None else ax
     shades = drawing("cm").viridis(np.linspace(0.0, 0.9, len(trials)))
     for trial, shade in zip(trials, shades, strict=True):
         losses = np.asarray(trial["losses"])[1:]

@@ -7,20 +7,31 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from softwood.core.parameters import check_choice
 from softwood.explanations.contributions import gate_contributions
 from softwood.explanations.one_tree import check_node
 from softwood.fitted import FittedModel
-from softwood.plots.bars import bars_height, check_most, draw_bars, largest, new_axes, rest_name, with_rest
-from softwood.plots.colours import REST, colours, drawing
+from softwood.plots.drawing import (
+    REST,
+    bars_height,
+    check_most,
+    colours,
+    draw_bars,
+    drawing,
+    draws,
+    largest,
+    new_axes,
+    rest_name,
+    with_rest,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_gate_contributions"]
-
 _MOST = {"bar": 10, "pie": 6}  # largest number of columns shown for a gate
 
 
+@draws
 def plot_gate_contributions(
     model: Any,
     X: Any,
@@ -52,18 +63,9 @@ def plot_gate_contributions(
     n : int or None, default=None
         Number of columns to show, those with the largest contributions; the others are added up. None shows 10 columns
         as bars, or 6 in a pie.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
     >>> from softwood import LinearDiscriminantTreeClassifier
     >>> from softwood.plots import plot_gate_contributions
@@ -75,11 +77,10 @@ def plot_gate_contributions(
     """
     known = FittedModel.of(model, "plot_gate_contributions")
     tree = known.single_tree("plot_gate_contributions")
-    if kind not in _MOST:
-        raise ValueError(f"The 'kind' parameter must be one of 'bar', 'pie'. Got {kind!r} instead.")
-    most = check_most(n, _MOST[kind])
+    check_choice("plot_gate_contributions", "kind", kind, _MOST)
+    most = check_most("plot_gate_contributions", n, _MOST[kind])
     gate = gate_contributions(known, X, node)
-    node = check_node(tree, node)
+    node = check_node("plot_gate_contributions", tree, node)
     entries = _entries(gate, rows, node, len(known.encode(X)))
     shown, rest = largest(gate["normalised"][entries].mean(axis=0), most)
     names = [known.columns.inputs[j] for j in shown] + rest_name(rest)

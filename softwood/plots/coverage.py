@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from softwood.plots.bars import new_axes
-from softwood.plots.colours import drawing
+from softwood.plots.drawing import drawing, draws, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["plot_coverage"]
 
 # Width of the band around the diagonal, in standard deviations of a share.
 BAND = 2.0
 
 
+@draws
 def plot_coverage(
     model: Any,
     X: Any,
@@ -45,18 +43,9 @@ def plot_coverage(
         The coverages to ask for.
     groups : array-like of shape (n_rows,) or None, default=None
         Name of the group of each row: there is a line for each group. None is one line for all rows.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_diabetes
     >>> from softwood import KernelForestRegressor
     >>> from softwood.plots import plot_coverage
@@ -71,8 +60,7 @@ def plot_coverage(
     names = np.zeros(len(truth), dtype=np.int64) if groups is None else np.asarray(groups)
     check_consistent_length(truth, names)
     covered = np.array([_covered(model, X, truth, coverage) for coverage in coverages])
-    if ax is None:
-        ax = new_axes(5.2, 4.6)
+    ax = new_axes(5.2, 4.6) if ax is None else ax
     wanted = np.asarray(coverages, dtype=np.float64)
     kinds = np.unique(names)
     error = BAND * np.sqrt(wanted * (1.0 - wanted) * len(kinds) / len(truth))

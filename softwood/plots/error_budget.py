@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softwood.explanations.error_costs import ErrorBudget
-from softwood.plots.bars import bars_height, check_most, draw_bars, new_axes
+from softwood.plots.drawing import bars_height, check_most, draw_bars, draws, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_error_budget"]
-
 _MOST_COLUMNS = 15
 
 
+@draws
 def plot_error_budget(budget: ErrorBudget, *, n: int | None = None, ax: Axes | None = None) -> Axes:
     """Draw what the measurement error of each column costs, and what halving it would gain.
 
@@ -28,18 +27,9 @@ def plot_error_budget(budget: ErrorBudget, *, n: int | None = None, ax: Axes | N
         What `softwood.explanations.error_budget` returns.
     n : int or None, default=None
         Number of columns to show, those that gain most. None shows 15.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
     >>> from softwood import KernelTreeClassifier
     >>> from softwood.explanations import error_budget
@@ -52,7 +42,7 @@ def plot_error_budget(budget: ErrorBudget, *, n: int | None = None, ax: Axes | N
     """
     if not isinstance(budget, ErrorBudget):
         raise TypeError(f"plot_error_budget takes what softwood.explanations.error_budget returns. Got {budget!r}.")
-    shown = budget.order[: check_most(n, _MOST_COLUMNS)]
+    shown = budget.order[: check_most("plot_error_budget", n, _MOST_COLUMNS)]
     bars = np.column_stack([budget.cost, budget.gain])[shown]
     ax = new_axes(6.4, bars_height(bars.shape)) if ax is None else ax
     names = [f"{budget.columns[j]} ± {budget.errors[j]:.3g}" for j in shown]

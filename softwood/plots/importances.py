@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.plots.bars import bars_height, check_most, draw_bars, largest, new_axes, rest_name, with_rest
+from softwood.plots.drawing import bars_height, check_most, draw_bars, draws, largest, new_axes, rest_name, with_rest
 from softwood.trees.tree import SoftTree
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_importances"]
-
 _MOST_IMPORTANCES = 20
 
 
+@draws
 def plot_importances(models: Any, *, n: int | None = None, ax: Axes | None = None) -> Axes:
     """Draw the importances of the columns, for one model or for several side by side.
 
@@ -29,18 +28,9 @@ def plot_importances(models: Any, *, n: int | None = None, ax: Axes | None = Non
         the same columns.
     n : int or None, default=None
         Number of columns to show, those with the largest importances; the others are added up. None shows 20.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> from softwood import LinearDiscriminantTreeClassifier
@@ -54,7 +44,7 @@ def plot_importances(models: Any, *, n: int | None = None, ax: Axes | None = Non
     many = models if isinstance(models, Mapping) else {type(models).__name__: models}
     if not many:
         raise ValueError("The 'models' parameter must hold at least one model. Got an empty dict instead.")
-    most = check_most(n, _MOST_IMPORTANCES)
+    most = check_most("plot_importances", n, _MOST_IMPORTANCES)
     names: list[str] | None = None
     columns: list[np.ndarray] = []
     for label, model in many.items():

@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softwood.base import read_weights
+from softwood.core.parameters import check_count
 from softwood.explanations.nodes import node_table
 from softwood.explanations.one_tree import read_targets
 from softwood.fitted import FittedModel
-from softwood.plots.bars import largest, legend_above, new_axes, rest_name, with_rest
-from softwood.plots.colours import REST, colours
+from softwood.plots.drawing import REST, colours, draws, largest, legend_above, new_axes, rest_name, with_rest
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["plot_leaf_distribution"]
 
 _MOST_LEAVES = 12
 _MOST_CLASSES = 10
 _BINS = 20
 
 
+@draws
 def plot_leaf_distribution(
     model: Any,
     X: Any,
@@ -55,18 +54,9 @@ def plot_leaf_distribution(
         Weights of the rows.
     output : int or None, default=None
         The target to draw, if there are several.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
     >>> from softwood import LinearDiscriminantTreeClassifier
     >>> from softwood.plots import plot_leaf_distribution
@@ -161,8 +151,4 @@ def _target_name(y: Any, column: int, n: int) -> str:
 def _check_output(output: Any, n: int) -> int:
     if output is None and n > 1:
         raise ValueError(f"The 'output' parameter must say which of the {n} targets to draw.")
-    if output is None:
-        return 0
-    if not isinstance(output, int | np.integer) or isinstance(output, bool) or not 0 <= output < n:
-        raise ValueError(f"The 'output' parameter must be an int in the range [0, {n - 1}]. Got {output!r} instead.")
-    return int(output)
+    return check_count("plot_leaf_distribution", "output", 0 if output is None else output, low=0, high=n - 1)

@@ -9,9 +9,7 @@ import numpy as np
 
 from softwood.core.columns import column_titles, find_column
 from softwood.core.parameters import parameter_error
-from softwood.core.tables import is_missing_value
-
-__all__ = ["limits", "numbers", "plane_table", "two_columns"]
+from softwood.core.tables import column_cells
 
 _MARGIN = 0.06  # fraction of the data's range, on each side
 
@@ -32,9 +30,9 @@ def two_columns(features: Sequence | None, X: Any, caller: str) -> tuple[int, in
 
 def numbers(X: Any, j: int, name: str) -> np.ndarray:
     """A column as floats (n_rows,), nan where it is missing."""
-    values = np.asarray(_column(X, j), dtype=object)
+    values, is_missing = column_cells(X, j)
     try:
-        return np.array([np.nan if is_missing_value(v) else float(v) for v in values])
+        return np.where(is_missing, np.nan, values).astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"Column {name!r} must hold numbers to be an axis: {error}.") from error
 
@@ -59,11 +57,7 @@ def plane_table(X: Any, pair: tuple[int, int], places: tuple[np.ndarray, np.ndar
     """
     n = len(places[0])
     varying = dict(zip(pair, places, strict=True))
-    typical = {
-        j: np.full(n, _typical_row(np.asarray(_column(X, j), dtype=object)))
-        for j in range(X.shape[1])
-        if j not in varying
-    }
+    typical = {j: np.full(n, _typical_row(*column_cells(X, j))) for j in range(X.shape[1]) if j not in varying}
     if hasattr(X, "iloc"):
         frame = X.iloc[np.zeros(n, dtype=np.int64)].reset_index(drop=True)
         for j in range(X.shape[1]):
@@ -80,15 +74,9 @@ def plane_table(X: Any, pair: tuple[int, int], places: tuple[np.ndarray, np.ndar
     return table
 
 
-def _column(X: Any, j: int) -> Any:
-    if hasattr(X, "iloc"):
-        return X.iloc[:, j]
-    return X.get_column(X.columns[j]) if hasattr(X, "get_column") else X[:, j]
-
-
-def _typical_row(values: np.ndarray) -> int:
+def _typical_row(values: np.ndarray, is_missing: np.ndarray) -> int:
     """Row with the median of a column, or with its most frequent value if it does not hold numbers."""
-    known = np.array([k for k, v in enumerate(values) if not is_missing_value(v)], dtype=np.int64)
+    known = np.flatnonzero(~is_missing)
     if len(known) == 0:
         return 0
     try:

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from softwood.core.columns import column_titles, find_column
-from softwood.core.parameters import check_integer, parameter_error
-from softwood.core.tables import is_missing_value
+from softwood.core.parameters import check_count, parameter_error
+from softwood.core.tables import column_cells
 from softwood.explanations.shapley import ShapleyValues
-from softwood.plots.bars import new_axes
-from softwood.plots.colours import REST, drawing
+from softwood.plots.drawing import REST, check_most, drawing, draws, largest, new_axes, rest_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-__all__ = ["plot_shapley", "plot_shapley_dependence", "plot_shapley_summary"]
 
 _UP, _DOWN = "#D55E00", "#0072B2"
 _MOST_COLUMNS = 10
@@ -25,6 +22,7 @@ _LANE = 0.38  # half of the height of a column's cloud of points
 _BINS = 60
 
 
+@draws
 def plot_shapley(
     values: ShapleyValues,
     row: int = 0,
@@ -45,18 +43,9 @@ def plot_shapley(
         Number or name of the output. None: the output with the largest prediction for this row.
     n : int or None, default=None
         Number of columns to show, those with the largest values; the others are added up. None shows 10.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
     >>> from softwood import KernelTreeClassifier
     >>> from softwood.explanations import shapley_values
@@ -68,16 +57,12 @@ def plot_shapley(
     'probability of virginica'
     """
     _check_values("plot_shapley", values)
-    number = check_integer("plot_shapley", "row", row, low=0, high=len(values) - 1)
-    assert number is not None
+    number = check_count("plot_shapley", "row", row, low=0, high=len(values) - 1)
     column = int(values.prediction[number].argmax()) if output is None else _output(values, output, "plot_shapley")
     own = values.values[number, :, column]
-    shown, rest = _largest(np.abs(own), n, "plot_shapley")
-    names = [f"{values.names[j]} = {_cell_text(_cells(values.data, j)[number])}" for j in shown]
-    bars = own[shown]
-    if len(rest):
-        names.append(f"{len(rest)} others")
-        bars = np.append(bars, own[rest].sum())
+    shown, rest = largest(np.abs(own), check_most("plot_shapley", n, _MOST_COLUMNS))
+    names = [f"{values.names[j]} = {_cell_text(_cells(values.data, j)[number])}" for j in shown] + rest_name(rest)
+    bars = np.append(own[shown], own[rest].sum()) if len(rest) else own[shown]
     ends = values.base_values[column] + np.cumsum(bars)
     starts = ends - bars
     ax = new_axes(6.4, 1.8 + 0.34 * len(bars)) if ax is None else ax
@@ -105,6 +90,7 @@ def plot_shapley(
     return ax
 
 
+@draws
 def plot_shapley_summary(
     values: ShapleyValues, *, output: int | str | None = None, n: int | None = None, ax: Axes | None = None
 ) -> Axes:
@@ -121,18 +107,9 @@ def plot_shapley_summary(
         Number or name of the output. None: the last one, which is the second of two classes.
     n : int or None, default=None
         Number of columns to show, those with the largest mean absolute value. None shows 10.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
     >>> from softwood import KernelTreeClassifier
     >>> from softwood.explanations import shapley_values
@@ -146,7 +123,7 @@ def plot_shapley_summary(
     _check_values("plot_shapley_summary", values)
     column = _output(values, output, "plot_shapley_summary")
     table = values.values[:, :, column]
-    shown, rest = _largest(np.abs(table).mean(axis=0), n, "plot_shapley_summary")
+    shown, rest = largest(np.abs(table).mean(axis=0), check_most("plot_shapley_summary", n, _MOST_COLUMNS))
     ax = new_axes(6.4, 1.6 + 0.42 * len(shown)) if ax is None else ax
     ax.axvline(0.0, color="0.3", linewidth=0.8)
     span = float(np.ptp(table[:, shown])) or 1.0
@@ -166,13 +143,11 @@ def plot_shapley_summary(
     if len(rest):
         ax.set_title(f"{len(shown)} of {len(values.names)} columns", fontsize="medium")
     if points is not None:
-        bar = ax.figure.colorbar(points, ax=ax, ticks=[0.0, 1.0], aspect=30, pad=0.02)
-        bar.set_ticklabels(["low", "high"])
-        bar.set_label("value of the column", labelpad=-8)
-        bar.outline.set_visible(False)
+        _explain_colours(ax, points, "value of the column")
     return ax
 
 
+@draws
 def plot_shapley_dependence(
     values: ShapleyValues,
     feature: int | str,
@@ -195,18 +170,9 @@ def plot_shapley_dependence(
         Number or name of another column, whose cells give the points their colours, as in `plot_shapley_summary`.
     output : int, str or None, default=None
         Number or name of the output. None: the last one, which is the second of two classes.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
     >>> from softwood import KernelTreeClassifier
     >>> from softwood.explanations import shapley_values
@@ -266,27 +232,15 @@ def _number_of(names: tuple[str, ...], wanted: Any, parameter: str, caller: str)
     return int(wanted)
 
 
-def _largest(sizes: np.ndarray, n: Any, caller: str) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the largest sizes, largest first, and of the rest; the rest never consists of a single one."""
-    most = check_integer(caller, "n", n, low=1, or_none=True) or _MOST_COLUMNS
-    order = np.argsort(-sizes, kind="stable")
-    return (order, order[:0]) if len(order) <= most + 1 else (order[:most], order[most:])
-
-
 # Cells of the table
 
 
 def _cells(data: Any, j: int) -> np.ndarray:
     """Cells of a column, (n_rows,) objects, None where missing."""
-    if hasattr(data, "iloc"):
-        cells = data.iloc[:, j].tolist()
-    elif hasattr(data, "get_column"):
-        cells = data.get_column(data.columns[j]).to_list()
-    else:
-        cells = np.asarray(data, dtype=None if hasattr(data, "dtype") else object)[:, j].tolist()
-    out = np.empty(len(cells), dtype=object)
-    out[:] = [None if is_missing_value(cell) else cell for cell in cells]
-    return out
+    values, is_missing = column_cells(data if hasattr(data, "shape") else np.array(data, dtype=object), j)
+    cells = values.astype(object)
+    cells[is_missing] = None
+    return cells
 
 
 def _cell_text(cell: Any) -> str:
@@ -333,6 +287,14 @@ def _colour_map() -> Any:
     return drawing("colors").LinearSegmentedColormap.from_list("low to high", [_DOWN, "#B8B8C8", _UP])
 
 
+def _explain_colours(ax: Any, points: Any, label: str) -> None:
+    """A bar beside the axes with the colours of points."""
+    bar = ax.figure.colorbar(points, ax=ax, ticks=[0.0, 1.0], aspect=30, pad=0.02)
+    bar.set_ticklabels(["low", "high"])
+    bar.set_label(label, labelpad=-8)
+    bar.outline.set_visible(False)
+
+
 def _spread(x: np.ndarray, span: float, groups: np.ndarray | None = None) -> np.ndarray:
     """Offsets from -1 to 1 that keep points of nearly the same `x` apart: as wide as there are many of them."""
     bins = np.floor((x - x.min()) / span * _BINS).astype(np.int64)
@@ -373,7 +335,4 @@ def _draw_points(ax: Any, values: ShapleyValues, x: np.ndarray, y: np.ndarray, k
                 linewidths=0 if marker == "o" else 1,
             )  # fmt: skip
             if marker == "o":
-                bar = ax.figure.colorbar(points, ax=ax, ticks=[0.0, 1.0], aspect=30, pad=0.02)
-                bar.set_ticklabels(["low", "high"])
-                bar.set_label(values.names[by], labelpad=-8)
-                bar.outline.set_visible(False)
+                _explain_colours(ax, points, values.names[by])

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from softwood.plots.bars import new_axes
-from softwood.plots.colours import drawing
+from softwood.plots.drawing import drawing, draws, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_size_path"]
 
-
+@draws
 def plot_size_path(model: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the held-out loss by the number of leaves, with a line for each bandwidth.
 
@@ -26,18 +24,9 @@ def plot_size_path(model: Any, *, ax: Axes | None = None) -> Axes:
     ----------
     model : fitted KernelTreeClassifier or KernelTreeRegressor
         A tree whose size was chosen from the data.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
     >>> from softwood import KernelTreeClassifier
     >>> from softwood.plots import plot_size_path
@@ -55,8 +44,7 @@ def plot_size_path(model: Any, *, ax: Axes | None = None) -> Axes:
         )
     if not len(path["loss"]):
         raise ValueError("plot_size_path: there were too few different rows to compare sizes.")
-    if ax is None:
-        ax = new_axes(6.4, 4.2)
+    ax = new_axes(6.4, 4.2) if ax is None else ax
     # A bandwidth that was given and not chosen is the only one, and the path counts it in units of itself.
     scales = np.unique(path["bandwidth"])
     is_chosen = len(scales) > 1 or scales[0] == getattr(model, "bandwidth_", np.nan)

@@ -9,7 +9,7 @@ import numpy as np
 
 from softwood.core.parameters import check_count, parameter_error
 from softwood.fitted import FittedModel
-from softwood.plots.colours import colours, drawing
+from softwood.plots.drawing import colours, drawing, draws
 from softwood.plots.tree import draw_tree
 from softwood.plots.tree_text import DrawnTree
 from softwood.stream.adapting import Adaptation
@@ -18,12 +18,11 @@ from softwood.trees.tree import SoftTree
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_growth", "plot_stream_tree"]
-
 _DRIFT = "#CC0000"
 _ALARM = "#555555"
 
 
+@draws
 def plot_stream_tree(
     model: Any, ax: Axes | None = None, max_depth: int = 3, X: Any = None, *, tree: SoftTree | None = None
 ) -> Axes:
@@ -40,8 +39,6 @@ def plot_stream_tree(
     ----------
     model : fitted estimator with a ``tree_``, or SoftTree
         The model to draw.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
     max_depth : int, default=3
         Largest depth to draw.
     X : array-like or data frame of shape (n_rows, n_features_in), or None, default=None
@@ -51,15 +48,8 @@ def plot_stream_tree(
     tree : SoftTree or None, default=None
         A snapshot of the same model to draw, such as those of `adaptation`. None draws the current tree.
 
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
-
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from softwood.plots import plot_stream_tree
     >>> from softwood.stream import SEA, SoftHoeffdingTreeClassifier
     >>> X, y = SEA(seed=0).take(2_000)
@@ -99,8 +89,6 @@ def plot_growth(result: Adaptation, drifts: Sequence[float] | None = None, axes:
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from softwood.plots import plot_growth
     >>> from softwood.stream import Agrawal, SoftHoeffdingTreeClassifier
     >>> from softwood.stream import adaptation

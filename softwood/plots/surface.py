@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from softwood.core.columns import column_titles
 from softwood.core.encoding import read_table
-from softwood.plots.colours import colours, drawing
+from softwood.core.parameters import check_count
+from softwood.plots.drawing import colours, drawing, draws
 from softwood.plots.partition import partition_lines
 from softwood.plots.plane import limits, numbers, plane_table, two_columns
 from softwood.trees.tree import SoftTree
@@ -19,11 +20,10 @@ from softwood.trees.tree import SoftTree
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_surface"]
-
 _DEPTH = 0.75  # depth of the colour where a class is certain; below 1, so that points stand out
 
 
+@draws
 def plot_surface(
     model: Any,
     X: Any,
@@ -58,18 +58,9 @@ def plot_surface(
         Whether to draw the regions of the leaves.
     resolution : int, default=200
         Number of grid points along each axis.
-    ax : matplotlib Axes or None, default=None
-        Axes to draw into. None creates a new figure.
-
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from softwood import KernelTreeClassifier
     >>> from softwood.plots import plot_surface
     >>> from softwood.datasets import toy_classification
@@ -80,8 +71,7 @@ def plot_surface(
     """
     collections = _matplotlib("collections")
     check_is_fitted(model)
-    if resolution < 2:
-        raise ValueError(f"The 'resolution' parameter must be an int in the range [2, inf). Got {resolution} instead.")
+    check_count("plot_surface", "resolution", resolution, low=2)
     X = X if hasattr(X, "shape") else np.asarray(X)
     if len(X.shape) != 2:
         raise ValueError(f"X must be a table of rows and columns. Got the shape {X.shape}.")
@@ -126,11 +116,7 @@ def _predictions(model: Any, table: Any, output: int | None) -> np.ndarray:
         values = (np.asarray(model.predict(table))[:, None] == model.classes_).astype(np.float64)
     if output is None:
         return values
-    if not 0 <= output < values.shape[1]:
-        raise ValueError(
-            f"The 'output' parameter must be an int in the range [0, {values.shape[1] - 1}]. Got {output} instead."
-        )
-    return values[:, [output]]
+    return values[:, [check_count("plot_surface", "output", output, low=0, high=values.shape[1] - 1)]]
 
 
 def _model_lines(model: Any, row: Any, pair: tuple[int, int], ends: Any) -> list[np.ndarray]:

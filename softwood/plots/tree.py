@@ -9,7 +9,7 @@ import numpy as np
 from softwood.core.parameters import check_count, check_integer, check_number
 from softwood.explanations.one_row import as_table
 from softwood.fitted import FittedModel
-from softwood.plots.colours import REST, colours, drawing
+from softwood.plots.drawing import REST, colours, drawing, draws
 from softwood.plots.tree_layout import (
     BAR,
     FONT,
@@ -27,8 +27,6 @@ from softwood.trees.tree import SoftTree
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_tree", "plot_tree"]
-
 _MOST_CLASSES = 10  # with a colour of their own
 _SMALLEST_FONT = 2.0
 _BAR_HEIGHT = 0.17
@@ -36,6 +34,7 @@ _STRETCH = 1.4  # largest factor by which given axes stretch a tree
 _PART_BELOW_TITLE = 0.94  # part of given axes that remains when a title is set
 
 
+@draws
 def plot_tree(
     model: Any,
     row: Any = None,
@@ -67,15 +66,8 @@ def plot_tree(
     ax : matplotlib Axes or None, default=None
         Axes to draw into. None creates a new figure, as large as the tree needs.
 
-    Returns
-    -------
-    matplotlib Axes
-        The axes that were drawn into.
-
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from sklearn.datasets import load_iris
     >>> from softwood import KernelTreeClassifier
     >>> from softwood.plots import plot_tree

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from softwood.explanations.explanation import percent_text
 from softwood.fitted import FittedModel
 from softwood.trees.gates import Gate
 from softwood.trees.text import largest_terms, set_text
 from softwood.trees.tree import SoftTree
-
-__all__ = ["DrawnTree", "branch_texts", "end_text", "gate_text", "short"]
 
 _LONGEST_NAME = 24
 _MOST_WEIGHTS = 2  # of an oblique gate, in words
@@ -114,24 +113,10 @@ def end_text(drawn: DrawnTree, node: int, value: np.ndarray, share: float, whose
         shown = ", ".join(_number(v) for v in value[:3])
         words = [shown + (", …" if len(value) > 3 else "")]
     if not np.isnan(share):
-        words.append(_percent(share) + whose)
+        words.append(percent_text(share) + whose)
     if tree.children_left[node] >= 0:
-        words.append(f"+ {_n_below(tree, node)} nodes")
+        words.append(f"+ {sum(1 for _ in tree.walk(node)) - 1} nodes")
     return ", ".join(words)
-
-
-def _n_below(tree: SoftTree, node: int) -> int:
-    n, pending = -1, [node]
-    while pending:
-        k = pending.pop()
-        n += 1
-        if tree.children_left[k] >= 0:
-            pending += [int(tree.children_left[k]), int(tree.children_right[k])]
-    return n
-
-
-def _percent(share: float) -> str:
-    return "< 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
 
 
 def _number(value: float) -> str:

@@ -6,11 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from softwood.explanations.shapley_model import used_columns
 from softwood.fitted import FittedModel
-from softwood.reporting.model import used_inputs
 from softwood.trees.gates import Gate
-
-__all__ = ["column_facts", "row_cells"]
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 # Cell of a category that the model does not know.
@@ -27,7 +25,7 @@ def column_facts(known: FittedModel, matrix: np.ndarray | None, importances: np.
     """
     places = _places(known)
     facts = []
-    for j in used_inputs(known):
+    for j in used_columns(known).tolist():
         fact: dict[str, Any] = {"input": j, "features": places[j]}
         fact["importance"] = None if importances is None else float(importances[j])
         if known.columns.categories[j] is None:

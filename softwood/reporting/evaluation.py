@@ -2,49 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_array, column_or_1d
-
-__all__ = ["evaluate_classes", "evaluate_targets", "read_labels", "read_targets"]
 
 N_BINS = 10
 # A confusion matrix of more classes cannot be read.
 MOST_CLASSES = 30
 SMALLEST_PROBABILITY = 1e-15
-
-
-def read_labels(y: Any, classes: Sequence[Any], n_rows: int) -> np.ndarray:
-    """Numbers of the classes of `y`, (n_rows,)."""
-    labels = column_or_1d(np.asarray(y))
-    _check_length(len(labels), n_rows)
-    number = {label: k for k, label in enumerate(classes)}
-    unknown = [label for label in labels.tolist() if label not in number]
-    if unknown:
-        raise ValueError(
-            f"The 'y' parameter of report must hold classes of the model. Got {unknown[0]!r}; the model knows "
-            f"{list(classes)[:5]!r}."
-        )
-    return np.array([number[label] for label in labels.tolist()], dtype=np.int64)
-
-
-def read_targets(y: Any, n_outputs: int, n_rows: int) -> np.ndarray:
-    """Real targets, (n_rows, n_outputs)."""
-    targets = check_array(y, dtype=np.float64, ensure_2d=False, input_name="y")
-    targets = targets.reshape(len(targets), -1)
-    _check_length(len(targets), n_rows)
-    if targets.shape[1] != n_outputs:
-        raise ValueError(
-            f"The 'y' parameter of report must have {n_outputs} columns, one for each output. Got {targets.shape[1]}."
-        )
-    return targets
-
-
-def _check_length(n: int, n_rows: int) -> None:
-    if n != n_rows:
-        raise ValueError(f"The 'y' parameter of report must have as many rows as X. Got {n} rows, X has {n_rows}.")
 
 
 def evaluate_classes(probabilities: np.ndarray, labels: np.ndarray) -> dict[str, Any]:

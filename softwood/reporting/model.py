@@ -12,20 +12,7 @@ from softwood.export.javascript_source import NODE_ENTRIES, common_entries
 from softwood.fitted import FittedModel
 from softwood.reporting.arrays import pack, pack_weights
 from softwood.trees.forest import SoftForest
-from softwood.trees.gates import Gate
 from softwood.trees.pruning import cut_below
-
-__all__ = ["packed_model", "thinned", "used_inputs"]
-
-
-def used_inputs(known: FittedModel) -> list[int]:
-    """Columns of the table that a gate reads, in their order."""
-    trees = known.trees
-    used = np.zeros(trees.n_features, dtype=bool)
-    used[trees.feature[np.isin(trees.gate, (Gate.KERNEL, Gate.BLEND))]] = True
-    if trees.weights is not None:
-        used |= np.any(trees.weights[trees.children_left >= 0] != 0.0, axis=0)
-    return sorted(set(known.columns.source[used].tolist()))
 
 
 def packed_model(known: FittedModel) -> dict[str, Any]:

@@ -12,17 +12,16 @@ import numpy as np
 
 from softwood.core.columns import Columns
 from softwood.core.parameters import parameter_error
+from softwood.explanations.one_tree import read_targets
 from softwood.files.atomic import replacing
 from softwood.fitted import FittedModel
 from softwood.reporting.columns import column_facts, row_cells
-from softwood.reporting.evaluation import evaluate_classes, evaluate_targets, read_labels, read_targets
+from softwood.reporting.evaluation import evaluate_classes, evaluate_targets
 from softwood.reporting.model import packed_model, thinned
 from softwood.reporting.page import page
 from softwood.reporting.timeline import check_history, timeline
 from softwood.reporting.uncertainty import packed_uncertainty
 from softwood.stream.adapting import Adaptation
-
-__all__ = ["Report", "report"]
 
 # Characters of the arrays of a model and of its rows; a larger model is thinned out.
 LARGEST_MODEL = 20_000_000
@@ -161,9 +160,10 @@ def _size(packed: dict[str, Any]) -> int:
 def _evaluation(known: FittedModel, X: Any, y: Any) -> dict[str, Any]:
     """Scores of the model itself, also if the page cannot reproduce its predictions."""
     predicted = known.predict(X)
-    if known.classes is not None:
-        return evaluate_classes(predicted, read_labels(y, known.classes, len(predicted)))
-    return evaluate_targets(predicted, read_targets(y, known.n_outputs, len(predicted)))
+    truth = read_targets(known, y, len(predicted))
+    if known.classes is None:
+        return evaluate_targets(predicted, truth)
+    return evaluate_classes(predicted, truth.argmax(axis=1))
 
 
 def _rows(known: FittedModel, X: Any, y: Any, rows: Any, matrix: np.ndarray | None) -> dict[str, Any] | None:

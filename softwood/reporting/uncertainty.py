@@ -12,8 +12,6 @@ from softwood.trees.forest import SoftForest
 from softwood.uncertainty.methods import CalibratedModel
 from softwood.uncertainty.spread import SMALLEST
 
-__all__ = ["packed_uncertainty"]
-
 COVERAGES = (0.8, 0.9, 0.95)
 
 
@@ -32,7 +30,7 @@ def packed_uncertainty(model: Any, known: FittedModel, shown: FittedModel) -> di
     if calibration.groups is not None:
         return None
     if known.classes is not None:
-        bounds = [calibration.bounds(calibration.scores[:, 0], coverage, None) for coverage in COVERAGES]
+        bounds = [calibration.bounds(0, coverage, None) for coverage in COVERAGES]
         return {"coverages": COVERAGES, "sets": _plain(np.concatenate(bounds))}
     spread = calibration.spread
     if spread.forest is not None and shown.columns.names != known.columns.names:
@@ -46,7 +44,7 @@ def _end(model: Any, coverage: float, sign: float) -> dict[str, Any]:
     """For each target, the output that an end is measured from, and how many local spreads it is away."""
     calibration, level = model.calibration_, 0.5 + 0.5 * coverage
     outputs = model._outputs_at(0.5 + sign * 0.5 * coverage).tolist()
-    bounds = [calibration.bounds(sign * calibration.scores[:, k], level, None) for k in outputs]
+    bounds = [calibration.bounds(k, level, None, sign) for k in outputs]
     return {"outputs": outputs, "bounds": _plain(sign * np.concatenate(bounds))}
 
 

@@ -14,8 +14,6 @@ from softwood.stats.nemenyi import NemenyiTest, critical_difference
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_critical_difference"]
-
 # Lengths are in units of the font size, and heights above the axis of ranks.
 _TOP, _CD_TEXT, _CD_BAR, _TICK_TEXT, _TICK = 3.9, 2.7, 2.35, 0.55, 0.35
 _FIRST_BAR, _BAR_STEP, _BAR_END = -0.85, 0.65, 0.2
@@ -26,11 +24,7 @@ _SHORT_AXIS, _USUAL_AXIS, _TICK_STEP = 14.0, 26.0, 1.6
 
 
 def plot_critical_difference(
-    scores: Any,
-    *,
-    alpha: float | None = None,
-    higher_is_better: bool = True,
-    ax: Axes | None = None,
+    scores: Any, *, alpha: float | None = None, higher_is_better: bool = True, ax: Axes | None = None
 ) -> Axes:
     """Draw the average ranks of models, and which of them do not differ significantly.
 
@@ -61,8 +55,6 @@ def plot_critical_difference(
 
     Examples
     --------
-    >>> import matplotlib
-    >>> matplotlib.use("agg")
     >>> from softwood.stats import plot_critical_difference
     >>> accuracy = [[0.81, 0.78, 0.80], [0.93, 0.90, 0.91], [0.67, 0.67, 0.62], [0.75, 0.71, 0.70], [0.88, 0.86, 0.87]]
     >>> ax = plot_critical_difference(accuracy)

@@ -13,8 +13,6 @@ from sklearn.utils.multiclass import type_of_target
 
 from softwood.stats.checks import differences, read_numbers
 
-__all__ = ["FiveByTwoTest", "combined_5x2_f_test", "compare_5x2"]
-
 
 @dataclass(frozen=True, eq=False)
 class FiveByTwoTest:
@@ -93,14 +91,7 @@ def combined_5x2_f_test(errors_a: Any, errors_b: Any) -> FiveByTwoTest:
 
 
 def compare_5x2(
-    model_a: Any,
-    model_b: Any,
-    X: Any,
-    y: Any,
-    *,
-    random_state: Any,
-    scoring: Any = None,
-    n_jobs: int | None = None,
+    model_a: Any, model_b: Any, X: Any, y: Any, *, random_state: Any, scoring: Any = None, n_jobs: int | None = None
 ) -> FiveByTwoTest:
     """Cross-validate two models five times in two folds, and test whether they are equally good.
 

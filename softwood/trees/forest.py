@@ -20,8 +20,6 @@ from softwood.trees.gates import Gate
 from softwood.trees.nodes import NODE_TYPES, NodeArrays
 from softwood.trees.tree import SoftTree
 
-__all__ = ["SoftForest"]
-
 # Smallest number of rows for which a separate thread is worthwhile.
 _ROWS_PER_THREAD = 500
 # What all trees of a forest have in common.
@@ -339,15 +337,6 @@ class SoftForest(NodeArrays):
     def predict(self, X: np.ndarray, *, widths: np.ndarray | None = None, n_jobs: int | None = None) -> np.ndarray:
         """Sum or mean of the trees' predictions.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features)
-            The rows, nan where missing.
-        widths : ndarray of shape (n_rows, n_features) or None, default=None
-            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
-        n_jobs : int or None, default=None
-            Number of threads, each for a block of rows. The result does not depend on it.
-
         Returns
         -------
         ndarray of shape (n_rows, n_outputs)
@@ -367,12 +356,6 @@ class SoftForest(NodeArrays):
         ----------
         trees : ndarray of int
             Numbers of the trees.
-        X : ndarray of shape (n_rows, n_features)
-            The rows, nan where missing.
-        widths : ndarray of shape (n_rows, n_features) or None, default=None
-            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
-        n_jobs : int or None, default=None
-            Number of threads, each for a block of rows. The result does not depend on it.
 
         Returns
         -------
@@ -391,14 +374,8 @@ class SoftForest(NodeArrays):
 
         Parameters
         ----------
-        X : ndarray of shape (n_rows, n_features)
-            The rows, nan where missing.
-        widths : ndarray of shape (n_rows, n_features) or None, default=None
-            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
         step : int, default=1
             Number of trees between two predictions.
-        n_jobs : int or None, default=None
-            Number of threads, each for a block of rows. The result does not depend on it.
 
         Yields
         ------
@@ -417,15 +394,6 @@ class SoftForest(NodeArrays):
     ) -> np.ndarray:
         """Output with the largest prediction for each row.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features)
-            The rows, nan where missing.
-        widths : ndarray of shape (n_rows, n_features) or None, default=None
-            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
-        n_jobs : int or None, default=None
-            Number of threads, each for a block of rows. The result does not depend on it.
-
         Returns
         -------
         ndarray of shape (n_rows,)
@@ -434,31 +402,11 @@ class SoftForest(NodeArrays):
         return self.predict(X, widths=widths, n_jobs=n_jobs).argmax(axis=1)
 
     def memberships(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
-        """Share of each row in each node of every tree.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features)
-            The rows, nan where missing.
-        widths : ndarray of shape (n_rows, n_features) or None, default=None
-            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
-
-        Returns
-        -------
-        sparse array of shape (n_rows, n_nodes)
-            Shares.
-        """
+        """Share of each row in each node of every tree."""
         return sparse.csr_array(sparse.hstack([tree.memberships(X, widths=widths) for tree in self], format="csr"))
 
     def apply(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
         """Leaf with the largest share of each row in each tree, numbered within the tree.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features)
-            The rows, nan where missing.
-        widths : ndarray of shape (n_rows, n_features) or None, default=None
-            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
 
         Returns
         -------
@@ -471,16 +419,6 @@ class SoftForest(NodeArrays):
         self, X: np.ndarray, *, widths: np.ndarray | None = None, width_slopes: np.ndarray | None = None
     ) -> np.ndarray:
         """Derivative of the prediction with respect to the row.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features)
-            The rows, nan where missing.
-        widths : ndarray of shape (n_rows, n_features) or None, default=None
-            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
-        width_slopes : ndarray of shape (n_rows, n_features) or None, default=None
-            Derivatives of the half-widths of single cells with respect to the values. None if these half-widths do not
-            depend on the values.
 
         Returns
         -------
@@ -537,7 +475,7 @@ class SoftForest(NodeArrays):
     def _add_part(self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray) -> None:
         """Predict each row with the fastest loop that applies to it; rounding does not depend on the other rows."""
         if self.weights is None and self.link == "identity":
-            sharing.add_raw(self, self.offsets, self.output, trees, X, widths, out)
+            sharing.add_raw(self, sharing.Chosen(trees, self.offsets, self.output), X, widths, out)
             return
         for number in trees:
             tree, first = self[number], self.output[number]

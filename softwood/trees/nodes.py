@@ -14,8 +14,6 @@ from softwood.core.estimators import documented
 from softwood.trees.gates import Gate
 from softwood.trees.structure import check_structure, parents_and_depths
 
-__all__ = ["LINKS", "NODE_TYPES", "KernelShapes", "NodeArrays"]
-
 # Per-node arrays with their fixed types, so that a saved tree means the same everywhere.
 NODE_TYPES = {
     "children_left": np.int32,
@@ -132,6 +130,18 @@ class NodeArrays:
     subsets : ndarray of shape (n_nodes, n_words), uint32, or None
         Sets of categories: bit ``c % 32`` of word ``c // 32`` is set if category number ``c`` goes left. None without
         such gates. Other numbers are missing values.
+
+    Arguments of methods
+    --------------------
+    X : ndarray of shape (n_rows, n_features)
+        The rows, nan where missing.
+    widths : ndarray of shape (n_rows, n_features) or None
+        Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
+    width_slopes : ndarray of shape (n_rows, n_features) or None
+        Derivatives of the half-widths of single cells with respect to the values. None if these half-widths do not
+        depend on the values.
+    n_jobs : int or None
+        Number of threads, each for a block of rows. The result does not depend on it.
     """
 
     children_left: np.ndarray
@@ -347,13 +357,6 @@ class NodeArrays:
     def memberships(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
         """Share of each row in each node.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features)
-            The rows, nan where missing.
-        widths : ndarray of shape (n_rows, n_features) or None, default=None
-            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
-
         Returns
         -------
         sparse array of shape (n_rows, n_nodes)
@@ -363,13 +366,6 @@ class NodeArrays:
 
     def decision_path(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
         """Indicator of the nodes that each row reaches.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features)
-            The rows, nan where missing.
-        widths : ndarray of shape (n_rows, n_features) or None, default=None
-            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
 
         Returns
         -------

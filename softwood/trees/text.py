@@ -9,8 +9,6 @@ import numpy as np
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["blend_text", "largest_terms", "oblique_text", "set_text", "side_text", "tree_text"]
-
 # Categories that the text of a set lists.
 _MOST_LISTED = 5
 # Terms of an oblique gate that its text shows. A term whose size is below this part of the largest is left out.
@@ -50,17 +48,13 @@ def tree_text(
         side = side_text(tree, node, names, masked, decimals, categories) + "  " if depth else ""
         summary = _summary(tree, node, values[node], class_names, decimals)
         if max_depth is not None and depth == max_depth and tree.children_left[node] >= 0:
-            summary += f" ... {_size_below(tree, node)} nodes below"
+            summary += f" ... {sum(1 for _ in tree.walk(node)) - 1} nodes below"
         lines.append(f"{indent}{side}{summary}")
     return "\n".join(lines)
 
 
 def set_text(
-    tree: SoftTree,
-    node: int,
-    names: Sequence[str],
-    categories: Sequence[Sequence | None] | None,
-    is_left: bool = True,
+    tree: SoftTree, node: int, names: Sequence[str], categories: Sequence[Sequence | None] | None, is_left: bool = True
 ) -> str:
     """The test of a set of categories, such as ``city in {Bern, Rome}``, or what holds for the right child.
 
@@ -97,20 +91,20 @@ def side_text(
         return set_text(tree, above, names, categories, is_left)
     if tree.gate[above] == Gate.KERNEL and is_category[tree.feature[above]]:
         return ("not " if is_left else "") + names[tree.feature[above]]
-    return _test(tree, above, list(names), decimals, is_left=is_left)
+    return test_text(tree, above, names, decimals, ("<=", ">") if is_left else ("> ", "<="))
 
 
-def _test(tree: SoftTree, node: int, names: list[str], decimals: int, *, is_left: bool) -> str:
+def test_text(tree: SoftTree, node: int, names: Sequence[str], decimals: int, signs: tuple[str, str]) -> str:
+    """The test of a gate that is no set; `signs` are those of the test of a column, and of a weighted sum."""
     gate = tree.gate[node]
     text = ""
     if gate in (Gate.KERNEL, Gate.BLEND):
-        sign = "<=" if is_left else "> "
-        text = f"{names[tree.feature[node]]} {sign} {tree.threshold[node]:.{decimals}f}"
+        text = f"{names[tree.feature[node]]} {signs[0]} {tree.threshold[node]:.{decimals}f}"
         if gate == Gate.KERNEL:
             width = tree.width[node]
             return text + (f" ±{width:.{decimals}g}" if width > 0 else "")
-    oblique = f"{oblique_text(tree, node, names, decimals)} {'>' if is_left else '<='} 0"
-    return blend_text(tree, node, text, oblique) if gate == Gate.BLEND else oblique
+    oblique = f"{_oblique_text(tree, node, names, decimals)} {signs[1]} 0"
+    return _blend_text(tree, node, text, oblique) if gate == Gate.BLEND else oblique
 
 
 def largest_terms(tree: SoftTree, node: int, most: int = _MOST_TERMS) -> tuple[list[int], int]:
@@ -125,7 +119,7 @@ def largest_terms(tree: SoftTree, node: int, most: int = _MOST_TERMS) -> tuple[l
     return order[: min(n, most)].tolist(), max(n - most, 0)
 
 
-def oblique_text(tree: SoftTree, node: int, names: Sequence[str], digits: int) -> str:
+def _oblique_text(tree: SoftTree, node: int, names: Sequence[str], digits: int) -> str:
     """The weighted sum of an oblique gate, such as ``-0.0013 area +0.25 texture + 4 more -1.5``.
 
     Numbers have significant digits and not decimal places: a weight is in units of its feature.
@@ -137,7 +131,7 @@ def oblique_text(tree: SoftTree, node: int, names: Sequence[str], digits: int) -
     return " ".join([*terms, *more, f"{tree.bias[node]:+.{digits}g}"])
 
 
-def blend_text(tree: SoftTree, node: int, test: str, oblique: str) -> str:
+def _blend_text(tree: SoftTree, node: int, test: str, oblique: str) -> str:
     """The two parts of a blended gate with their weights; a part whose weight rounds to 0 is left out."""
     weights = f"{1 - tree.blend[node]:.2f}", f"{tree.blend[node]:.2f}"
     if "0.00" in weights:
@@ -153,13 +147,3 @@ def _summary(tree: SoftTree, node: int, value: np.ndarray, class_names: Sequence
         best = int(np.argmax(value))
         return f"[{mass}{class_names[best]}: {value[best]:{number}}]"
     return f"[{mass}value {shown}]"
-
-
-def _size_below(tree: SoftTree, node: int) -> int:
-    size, pending = -1, [node]
-    while pending:
-        size += 1
-        here = pending.pop()
-        if tree.children_left[here] >= 0:
-            pending += [int(tree.children_left[here]), int(tree.children_right[here])]
-    return size

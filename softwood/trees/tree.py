@@ -21,8 +21,6 @@ from softwood.trees import sharing
 from softwood.trees.gates import Gate
 from softwood.trees.nodes import NodeArrays
 
-__all__ = ["SoftTree"]
-
 
 @documented
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)
@@ -89,32 +87,12 @@ class SoftTree(NodeArrays):
     # Sharing
 
     def memberships(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> sparse.csr_array:
-        """Share of each row in each node.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features)
-            The rows, nan where missing.
-        widths : ndarray of shape (n_rows, n_features) or None, default=None
-            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
-
-        Returns
-        -------
-        sparse array of shape (n_rows, n_nodes)
-            Shares.
-        """
+        """Share of each row in each node."""
         X = self._points(X)
         return sharing.memberships(self, X, widths)
 
     def predict(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
         """Predictions: the sum of the leaf values weighted by the shares, passed through the link.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features)
-            The rows, nan where missing.
-        widths : ndarray of shape (n_rows, n_features) or None, default=None
-            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
 
         Returns
         -------
@@ -133,13 +111,6 @@ class SoftTree(NodeArrays):
     def raw(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
         """Sum of the leaf values weighted by the shares, before the link.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features)
-            The rows, nan where missing.
-        widths : ndarray of shape (n_rows, n_features) or None, default=None
-            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
-
         Returns
         -------
         ndarray of shape (n_rows, n_outputs)
@@ -148,18 +119,12 @@ class SoftTree(NodeArrays):
         X = self._points(X)
         out = np.zeros((len(X), self.n_outputs))
         only = np.zeros(1, dtype=np.int64)
-        sharing.add_raw(self, np.array([0, self.n_nodes]), only.astype(np.int32), only, X, widths, out)
+        chosen = sharing.Chosen(only, np.array([0, self.n_nodes]), only.astype(np.int32))
+        sharing.add_raw(self, chosen, X, widths, out)
         return out
 
     def predict_largest(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
         """Output with the largest prediction for each row: the number of the most probable class.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features)
-            The rows, nan where missing.
-        widths : ndarray of shape (n_rows, n_features) or None, default=None
-            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
 
         Returns
         -------
@@ -174,13 +139,6 @@ class SoftTree(NodeArrays):
 
     def apply(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:
         """Leaf with the largest share of each row, the first of several such leaves.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features)
-            The rows, nan where missing.
-        widths : ndarray of shape (n_rows, n_features) or None, default=None
-            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
 
         Returns
         -------
@@ -198,16 +156,6 @@ class SoftTree(NodeArrays):
 
         It is zero where the prediction is locally constant, which is everywhere in a crisp tree. At breakpoints of the
         kernels, where the left and the right derivative differ, it is one of the two.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n_rows, n_features)
-            The rows, nan where missing.
-        widths : ndarray of shape (n_rows, n_features) or None, default=None
-            Half-widths of the kernels of single cells, which replace those of the nodes except where they are nan.
-        width_slopes : ndarray of shape (n_rows, n_features) or None, default=None
-            Derivatives of the half-widths of single cells with respect to the values. None if these half-widths do not
-            depend on the values.
 
         Returns
         -------
@@ -287,8 +235,6 @@ class SoftTree(NodeArrays):
 
         Parameters
         ----------
-        X : ndarray of shape (n_rows, n_features)
-            The rows, nan where missing.
         node : int
             Number of the node.
 
@@ -303,9 +249,20 @@ class SoftTree(NodeArrays):
         moved = X if self.center is None else X - self.center
         return np.nan_to_num(moved * self.weights[node], nan=0.0)
 
-    def walk(self) -> Iterator[int]:
-        """Iterate over the nodes depth first, left before right."""
-        pending = [0]
+    def walk(self, node: int = 0) -> Iterator[int]:
+        """Iterate over a node and those below it depth first, left before right.
+
+        Parameters
+        ----------
+        node : int, default=0
+            Number of the first node; 0 is the root.
+
+        Yields
+        ------
+        int
+            Numbers of the nodes.
+        """
+        pending = [node]
         while pending:
             node = pending.pop()
             yield node

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -11,8 +12,6 @@ from softwood.uncertainty.distribution import Distribution
 from softwood.uncertainty.groups import Groups
 from softwood.uncertainty.levels import quantiles_of_new, upper_bounds, warn_of_few
 from softwood.uncertainty.spread import Spread
-
-__all__ = ["Calibration", "ErrorCalibration", "ShareCalibration"]
 
 # Distributions have so many values, at evenly spaced levels.
 N_VALUES = 200
@@ -48,11 +47,19 @@ class Calibration:
         if self.members is not None:
             require_array("members", self.members, np.int64, (len(self.weights),))
 
-    def bounds(self, scores: np.ndarray, level: float, members: np.ndarray | None) -> np.ndarray:
-        """Upper bound of the score of each new row, given the groups of these rows; of size 1 without groups."""
-        n_groups = 0 if self.groups is None else self.groups.n_groups
-        bounds = upper_bounds(scores, self.weights, level, self.members, n_groups)
-        return bounds if members is None else bounds[members]
+    def bounds(self, output: int, level: float, members: np.ndarray | None, sign: float = 1.0) -> np.ndarray:
+        """Upper bound of `sign` times the score of each new row, given their groups; of size 1 without groups."""
+        key = output, level, sign
+        if key not in self._bounds:  # sorting takes longer than a small tree predicts
+            n_groups = 0 if self.groups is None else self.groups.n_groups
+            scores = sign * self.scores[:, output]
+            self._bounds[key] = upper_bounds(scores, self.weights, level, self.members, n_groups)
+        return self._bounds[key] if members is None else self._bounds[key][members]
+
+    @cached_property
+    def _bounds(self) -> dict[tuple[int, float, float], np.ndarray]:
+        """Bounds that have been asked for."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -92,7 +99,7 @@ class ErrorCalibration(Calibration):
         ends = np.empty((len(predictions), 2, len(sources[0])))
         for side, (sign, outputs) in enumerate(zip((-1.0, 1.0), sources, strict=True)):
             for target, k in enumerate(outputs.tolist()):
-                bound = self.bounds(sign * self.scores[:, k], level, members)
+                bound = self.bounds(k, level, members, sign)
                 ends[:, side, target] = predictions[:, k] + sign * bound * spread[:, k]
         if not all_finite(ends):
             warn_of_few(self.weights, level, coverage, "intervals are infinite")
@@ -128,7 +135,7 @@ class ShareCalibration(Calibration):
         self, probabilities: np.ndarray, coverage: float, members: np.ndarray | None, *, allow_empty: bool
     ) -> np.ndarray:
         """Classes in the set of each row, (n, n_classes) bool."""
-        bounds = self.bounds(self.scores[:, 0], coverage, members)
+        bounds = self.bounds(0, coverage, members)
         if np.isinf(bounds).any():
             warn_of_few(self.weights, coverage, coverage, "sets contain all classes")
         is_in = 1.0 - probabilities <= bounds[:, None]

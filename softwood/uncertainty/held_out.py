@@ -9,8 +9,6 @@ import numpy as np
 
 from softwood.uncertainty.folds import equal_rows
 
-__all__ = ["HeldOut"]
-
 # So many rows are kept at most.
 MOST_ROWS = 20_000
 
@@ -25,12 +23,19 @@ class HeldOut:
     predictions : (n, n_outputs)
     truth : (n, n_targets) targets, or probabilities of the classes
     weights : (n,) how many rows each counts for
+    scale : size of the errors of the finished model on new rows, as an estimated part of that of these errors
     """
 
     matrix: np.ndarray
     predictions: np.ndarray
     truth: np.ndarray
     weights: np.ndarray
+    scale: float = 1.0
+
+    @property
+    def mean_error(self) -> float:
+        """Mean size of the errors of a regressor."""
+        return float(np.average(np.abs(self.truth - self.predictions).mean(axis=1), weights=self.weights))
 
     @classmethod
     def of(cls, matrix: np.ndarray, predictions: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> HeldOut | None:
@@ -50,4 +55,7 @@ class HeldOut:
         if not found:
             return None
         names = ("matrix", "predictions", "truth", "weights")
-        return cls(*(np.concatenate([getattr(part, name) for part in found]) for name in names))
+        matrix, predictions, truth, weights = (
+            np.concatenate([getattr(part, name) for part in found]) for name in names
+        )
+        return cls(matrix, predictions, truth, weights)

@@ -22,8 +22,6 @@ from softwood.uncertainty.held_out import HeldOut
 from softwood.uncertainty.levels import check_coverage
 from softwood.uncertainty.spread import LEAST_ROWS, Spread, constant_spread, learn_spread
 
-__all__ = ["CalibratedClassifier", "CalibratedModel", "CalibratedRegressor"]
-
 # Without a spread from `fit`, this part of the rows for the calibration teaches it, and the others give the scores.
 _TEACHING_PARTS = 3
 
@@ -104,6 +102,7 @@ class CalibratedModel:
         found = self._scored(rows.matrix, rows.predictions, rows.truth, rows.weights, is_cross=True)[1]
         if isinstance(found, ErrorCalibration):
             self._spread_ = found.spread
+            found = replace(found, scores=rows.scale * found.scores)
         self._scores_ = found
         vars(self).pop("_held_out_", None)
 
@@ -403,7 +402,7 @@ class CalibratedClassifier(CalibratedModel):
     def _truth(self, y: Any) -> np.ndarray:
         is_named = np.ndim(y) < 2 or np.shape(y)[1] < 2 or hasattr(y, "columns")
         if is_named:
-            return read_classes(y).numbered_as(self.classes_, "y").matrix()
+            return read_classes(y, self.classes_).matrix()
         shares, n_classes = read_classes(y).matrix(), len(self.classes_)  # columns in the order of the classes
         if shares.shape[1] != n_classes:
             raise ValueError(f"y must have a column for each of the {n_classes} classes. Got {shares.shape[1]}.")

@@ -265,7 +265,7 @@ SPECS = both(
         *SEARCHED_REFUSED,
         ("growth", "max_leaf_nodes"),
         *[("bandwidth_per_node", name) for name in ("bandwidth", "growth", "max_leaf_nodes", "measurement_error")],
-        *[("refine", "growth"), ("refine", "bandwidth_per_node"), ("trend", "growth")],
+        ("refine", "bandwidth_per_node"),
     ),
     wrong=SEARCHED_WRONG | {"bandwidth_per_node": FLAG, "refine": [-1, 0.5, "yes", None], "trend": [True, 1, "cubic"]},
     changes=SEARCHED_CHANGES
@@ -327,7 +327,12 @@ for family in ("KernelForest", "KernelExtraTrees"):
             "further": {"class_weight": ["balanced", "balanced_subsample"]},
             "refused": (("growth", "class_weight"),),
         },
-        regressor={"unseen": {"criterion": "there is only one"}},
+        regressor={
+            "wrong": {"refine": [1, "yes", None]},
+            "changes": {"refine": change(True, bootstrap=True)},
+            "unseen": {"criterion": "there is only one"},
+            "refused": (("growth", "refine"), *([("bootstrap", "refine")] if family == "KernelForest" else [])),
+        },
     )
 
 STOPPING = {"early_stopping": True, "max_iter": 200}
@@ -625,16 +630,18 @@ SPECS += both(
             "max_share_to_split": PART,
             "binary_split": FLAG,
             "unseen_values": NAME,
+            "inherited_weight": NOT_NEGATIVE,
         },
         "changes": {
             "split_criterion": "gini",
             "leaf_prediction": change("mc", leaf_prediction="nb"),
             "max_share_to_split": 0.4,
-            "max_size": 0.014,
+            "max_size": 0.012,
         },
         "unseen": {
             "binary_split": "tests/stream/test_hoeffding.py: only of columns of categories",
             "unseen_values": "tests/stream/test_hoeffding.py: only of naive Bayes, where a class has not shown a value",
+            "inherited_weight": "tests/stream/loops/test_hoeffding.py: only of leaves where naive Bayes is right",
         },
     },
     regressor={
@@ -725,6 +732,7 @@ SPECS += both(
         "drift_delta": [0.0, 1.5, "x"],
         "voting": NAME,
         "vote_window": [0.5, None, np.inf],
+        "adjust_votes": FLAG,
         "soft_parameters": [{"depth": 3}, {"random_state": 3}, {"drift_delta": 0.1}, [1], "x", {"max_depth": -1}],
         "crisp_parameters": [{"alpha": 0.3}, {"class_weight": None}, [1], "x", {"grace_period": 0}],
         "max_size": [0.0, -1.0, np.nan, "x"],
@@ -746,6 +754,8 @@ SPECS += both(
         "warning_delta": "tests/stream/test_forest.py: spare trees after a drift",
         "drift_delta": "tests/stream/test_forest.py: replaced trees after a drift",
     },
+    classifier={"changes": {"adjust_votes": change(False, voting="loss")}},
+    regressor={"unseen": {"adjust_votes": "tests/stream/test_forest.py: only where errors last"}},
     n_rows=3000,
     known_failures=IN_ORDER_AND_DRAWN,
 )

@@ -54,6 +54,18 @@ def test_bandwidths_that_are_chosen(client, kind):
     assert on_cluster.bandwidth_ == local.bandwidth_
 
 
+@pytest.mark.parametrize("ending", ["Classifier", "Regressor"])
+def test_trends_and_refining(client, ending):
+    X, y = table()
+    y = np.digitize(y, [-0.5, 0.5]) if ending == "Classifier" else y
+    settings = {"bandwidth": "auto", "refine": True, "trend": "linear"}
+    on_cluster, local = pair("KernelTree", ending, **settings)
+    assert_same(on_cluster.fit(in_parts(X, 3), in_parts(y, 3)), local.fit(X, y))
+    assert local.n_passes_ > 0
+    np.testing.assert_array_equal(on_cluster.predict(in_parts(X, 5)).compute(), local.predict(X))
+    np.testing.assert_array_equal(on_cluster.to_local().forest_.value, local.forest_.value)
+
+
 def test_frames_with_text_classes_and_categories_missing_in_parts(client):
     X, y = table()
     frame = pd.DataFrame(X, columns=list("abcd"))

@@ -66,11 +66,11 @@ def test_usual_noise_leaves_something_to_learn_and_something_to_smooth(draw, kin
 
 
 @pytest.mark.parametrize(
-    ("draw", "kinds"), [(toy_classification, "checkerboard, circles"), (toy_regression, "ramp, sine")]
+    ("draw", "kinds"), [(toy_classification, "'checkerboard', 'circles'"), (toy_regression, "'ramp', 'sine'")]
 )
 def test_errors_name_the_parameter(draw, kinds):
-    kind = kinds.split(", ")[0]
-    with pytest.raises(ValueError, match=f"'kind' parameter must be one of {kinds}.*Got 'mooons' instead"):
+    kind = kinds.split("'")[1]
+    with pytest.raises(ValueError, match=f"'kind' parameter of .* must be one of {kinds}.*Got 'mooons' instead"):
         draw("mooons")
     with pytest.raises(ValueError, match=r"'n_samples' parameter .*Got 0 instead"):
         draw(kind, 0)

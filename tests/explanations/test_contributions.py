@@ -163,12 +163,15 @@ def test_missing_pandas_is_answered_with_the_command(monkeypatch):
 
 @pytest.mark.parametrize("node", [-1, 5, 1.0, True, "root"])
 def test_unknown_nodes(node):
-    with pytest.raises(ValueError, match=r"'node' parameter must be an int in the range \[0, 4\]. Got"):
+    with pytest.raises(ValueError, match=r"'node' parameter of .* must be an int in the range \[0, 4\]. Got"):
         gate_contributions(_tree(), X, node=node)
 
 
 def test_nodes_without_an_oblique_gate():
-    with pytest.raises(ValueError, match=r"'node' parameter must be a node with an oblique gate. Node 1 is a leaf"):
+    with pytest.raises(
+        ValueError,
+        match=r"'node' parameter of .* must be a node with an oblique gate. Node 1 is a leaf",
+    ):
         gate_contributions(_tree(), X, node=1)
     mixed = _tree(
         gate=[Gate.OBLIQUE, -1, Gate.KERNEL, -1, -1],

@@ -10,7 +10,15 @@ from hypothesis import strategies as st
 from softwood import OneStageTreeClassifier
 from softwood.core.parameters import checked
 from softwood.gradient import crisp_choice, crisp_training
-from softwood.gradient.crisp_choice import Candidate, CrispWork, Verdict, best_candidate, costs_for, fold_rows
+from softwood.gradient.crisp_choice import (
+    CLASS_COSTS,
+    REAL_COSTS,
+    Candidate,
+    CrispWork,
+    Verdict,
+    best_candidate,
+    fold_rows,
+)
 from softwood.gradient.crisp_training import CrispTraining, NodeCounts, Pace, Recipe
 from softwood.gradient.data import HEAVY, LearningSet
 from tests.reference.crisp import node_loss, node_values, rows_at
@@ -327,7 +335,7 @@ def test_what_is_given_is_not_tried(is_class):
     rows = rows_of(n=60, is_class=is_class)
     free = work_of(rows, is_class)
     assert len({recipe.l2 for recipe in free.recipes}) > 1 or not is_class
-    assert free.costs == pytest.approx(costs_for(is_class))
+    assert free.costs == pytest.approx(CLASS_COSTS if is_class else REAL_COSTS)
     given = work_of(rows, is_class, l2_regularization=0.5, init="random", l1_regularization=0.1)
     assert {(recipe.l2, recipe.init, recipe.l1) for recipe in given.recipes} == {(30.0, "random", 6.0)}
     assert len(given.recipes) == len(set(given.recipes)) < len(free.recipes)

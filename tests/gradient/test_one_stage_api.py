@@ -6,15 +6,8 @@ from sklearn.exceptions import NotFittedError
 
 from softwood.gradient import budding, end_to_end, one_stage, one_stage_training
 from tests.callbacks import Recorder, require_callbacks
-from tests.gradient.staged_trees import (
-    BUDDING,
-    END_TO_END,
-    SAMPLED,
-    id_of,
-    small,
-    validation_losses,
-)
-from tests.models import answer, assert_same_nodes, problem, stop_after
+from tests.gradient.staged_trees import BUDDING, END_TO_END, SAMPLED, id_of, small, validation_losses
+from tests.models import answer, assert_same_nodes, interrupted, problem
 
 sampled_both = pytest.mark.parametrize("model_class", SAMPLED, ids=id_of)
 
@@ -38,11 +31,8 @@ def test_progress_of_a_warm_start(model_class, capsys):
 @pytest.mark.parametrize("after", [0, 1, 6])
 def test_an_interrupt_leaves_the_best_pass_so_far(model_class, architecture, after, monkeypatch):
     X, y = problem(model_class)
-    stop_after(monkeypatch, one_stage_training.loop, "train_pass", after)
     model = small(model_class, architecture=architecture, learning_rate=0.01)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
-    monkeypatch.undo()
+    interrupted(model, X, y, one_stage_training.loop, "train_pass", after)
     assert len(model.history_) == after + 1
     assert np.isfinite(answer(model, X)).all()
     assert model.tree_.mass[0] == pytest.approx(len(X))
@@ -60,13 +50,9 @@ def test_an_interrupt_leaves_the_best_pass_so_far(model_class, architecture, aft
 
 @sampled_both
 @pytest.mark.parametrize("after", [10, 12])
-def test_an_interrupt_while_the_pruned_tree_settles(model_class, after, monkeypatch):
+def test_an_interrupt_while_the_pruned_tree_settles(model_class, after):
     X, y = problem(model_class)
-    stop_after(monkeypatch, one_stage_training.loop, "train_pass", after)
-    model = small(model_class)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
-    monkeypatch.undo()
+    model = interrupted(small(model_class), X, y, one_stage_training.loop, "train_pass", after)
     whole = small(model_class).fit(X, y)
     assert model.history_ == whole.history_
     assert len(model.history_) == 11
@@ -75,13 +61,9 @@ def test_an_interrupt_while_the_pruned_tree_settles(model_class, after, monkeypa
 
 
 @sampled_both
-def test_an_interrupted_fit_can_be_continued(model_class, monkeypatch):
+def test_an_interrupted_fit_can_be_continued(model_class):
     X, y = problem(model_class)
-    model = small(model_class, warm_start=True)
-    stop_after(monkeypatch, one_stage_training.loop, "train_pass", 3)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
-    monkeypatch.undo()
+    model = interrupted(small(model_class, warm_start=True), X, y, one_stage_training.loop, "train_pass", 3)
     before = min(validation_losses(model))
     model.fit(X, y)
     assert len(model.history_) > 5
@@ -90,13 +72,9 @@ def test_an_interrupted_fit_can_be_continued(model_class, monkeypatch):
 
 @pytest.mark.parametrize("model_class", BUDDING)
 @pytest.mark.parametrize("after", [0, 1, 6])
-def test_an_interrupt_of_a_budding_tree(model_class, after, monkeypatch):
+def test_an_interrupt_of_a_budding_tree(model_class, after):
     X, y = problem(model_class)
-    stop_after(monkeypatch, budding.loop, "budding_pass", after)
-    model = small(model_class)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
-    monkeypatch.undo()
+    model = interrupted(small(model_class), X, y, budding.loop, "budding_pass", after)
     assert len(model.history_) == after + 1
     assert np.isfinite(answer(model, X)).all()
     if after:
@@ -107,16 +85,11 @@ def test_an_interrupt_of_a_budding_tree(model_class, after, monkeypatch):
 
 
 @pytest.mark.parametrize("model_class", BUDDING)
-def test_an_interrupt_of_the_passes_over_all_rows_leaves_the_validated_tree(model_class, monkeypatch):
+def test_an_interrupt_of_the_passes_over_all_rows_leaves_the_validated_tree(model_class):
     require_callbacks()
     X, y = problem(model_class)
-    stop_after(
-        monkeypatch, budding.loop, "budding_pass", 10 + 1
-    )  # the last of ten passes is not the best one everywhere
-    model = small(model_class)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
-    monkeypatch.undo()
+    # the last of ten passes is not the best one everywhere
+    model = interrupted(small(model_class), X, y, budding.loop, "budding_pass", 10 + 1)
     seen = Recorder(10)
     stopped = small(model_class).set_callbacks(seen).fit(X, y)
     assert [stage for stage, _, _ in seen.steps] == ["early_stopping"] * 10
@@ -155,19 +128,11 @@ def test_a_budding_tree_that_dies_on_all_rows_is_not_kept(model_class, monkeypat
 
 @pytest.mark.parametrize("model_class", END_TO_END)
 @pytest.mark.parametrize(("after", "n_levels"), [(3, 1), (5, 1), (6, 2), (8, 2)])
-def test_an_interrupt_of_an_end_to_end_tree_leaves_the_levels_that_are_done(model_class, after, n_levels, monkeypatch):
+def test_an_interrupt_of_an_end_to_end_tree_leaves_the_levels_that_are_done(model_class, after, n_levels):
     X, y = problem(model_class)
-    stop_after(monkeypatch, end_to_end.loop, "maximise_pass", after)
-    model = small(model_class)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
-    monkeypatch.undo()
+    model = interrupted(small(model_class), X, y, end_to_end.loop, "maximise_pass", after)
     # the same gates as in a training that is stopped after the last pass of these levels
-    stop_after(monkeypatch, end_to_end.loop, "maximise_pass", 3 * n_levels)
-    expected = small(model_class)
-    with pytest.raises(KeyboardInterrupt):
-        expected.fit(X, y)
-    monkeypatch.undo()
+    expected = interrupted(small(model_class), X, y, end_to_end.loop, "maximise_pass", 3 * n_levels)
     assert_same_nodes(model.tree_, expected.tree_)
     assert 0 < model.get_depth() <= n_levels
     assert [line["iteration"] for line in model.history_] == list(range(1, n_levels + 1))
@@ -181,11 +146,8 @@ def test_an_interrupt_of_an_end_to_end_tree_leaves_the_levels_that_are_done(mode
 @pytest.mark.parametrize("after", [0, 1, 6])
 def test_an_interrupt_of_an_end_to_end_tree_leaves_the_best_pass_so_far(model_class, after, monkeypatch):
     X, y = problem(model_class)
-    stop_after(monkeypatch, end_to_end.loop, "maximise_pass", 9 + after)  # three levels of three passes
-    model = small(model_class, learning_rate=0.1)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
-    monkeypatch.undo()
+    # three levels of three passes
+    model = interrupted(small(model_class, learning_rate=0.1), X, y, end_to_end.loop, "maximise_pass", 9 + after)
     assert model.tree_.mass[0] == pytest.approx(len(X))
     assert np.isfinite(answer(model, X)).all()
     geomspace = np.geomspace
@@ -198,12 +160,9 @@ def test_an_interrupt_of_an_end_to_end_tree_leaves_the_best_pass_so_far(model_cl
 
 @pytest.mark.parametrize("model_class", END_TO_END)
 @pytest.mark.parametrize("after", [0, 2])
-def test_an_interrupt_of_an_end_to_end_tree_before_it_has_a_level(model_class, after, monkeypatch):
+def test_an_interrupt_of_an_end_to_end_tree_before_it_has_a_level(model_class, after):
     X, y = problem(model_class)
-    stop_after(monkeypatch, end_to_end.loop, "maximise_pass", after)
-    model = small(model_class)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
+    model = interrupted(small(model_class), X, y, end_to_end.loop, "maximise_pass", after)
     assert not hasattr(model, "tree_")
     assert not hasattr(model, "history_")
     with pytest.raises(NotFittedError):

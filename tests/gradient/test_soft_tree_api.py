@@ -10,7 +10,7 @@ from softwood import SoftTreeClassifier, SoftTreeRegressor, export_text
 from softwood.gradient import growing, refining
 from tests.callbacks import Recorder, interrupt, require_callbacks
 from tests.gradient.soft_trees import BOTH, lines_of, small
-from tests.models import answer, assert_same_nodes, problem, stop_after
+from tests.models import answer, assert_same_nodes, interrupted, problem
 
 both = pytest.mark.parametrize("model_class", BOTH)
 
@@ -68,40 +68,29 @@ def test_an_interrupt_leaves_the_splits_kept_so_far(model_class, after):
 
 
 @both
-def test_an_interrupt_within_a_descent(model_class, monkeypatch):
+def test_an_interrupt_within_a_descent(model_class):
     X, y = problem(model_class)
-    stop_after(monkeypatch, growing._Grower, "train_split", 2)
-    model = small(model_class)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
+    model = interrupted(small(model_class), X, y, growing._Grower, "train_split", 2)
     assert model.get_n_leaves() == 1 + sum(trial["kept"] for trial in lines_of(model, "grow"))
     assert np.isfinite(answer(model, X)).all()
-    monkeypatch.undo()
     np.testing.assert_array_equal(
         answer(model.fit(X, y), X), answer(small(model_class).fit(X, y), X)
     )  # and it can be fitted again
 
 
 @both
-def test_an_interrupt_before_the_first_split_leaves_a_constant(model_class, monkeypatch):
+def test_an_interrupt_before_the_first_split_leaves_a_constant(model_class):
     X, y = problem(model_class)
-    stop_after(monkeypatch, growing._Grower, "train_split", 0)
-    model = small(model_class)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
+    model = interrupted(small(model_class), X, y, growing._Grower, "train_split", 0)
     assert model.get_n_leaves() == 1
     assert np.ptp(answer(model, X), axis=0) == pytest.approx(0.0)
 
 
 @both
 @pytest.mark.parametrize("after", [1, 4])
-def test_an_interrupt_of_the_joint_pass_keeps_the_best_so_far(model_class, after, monkeypatch):
+def test_an_interrupt_of_the_joint_pass_keeps_the_best_so_far(model_class, after):
     X, y = problem(model_class)
-    stop_after(monkeypatch, refining.loop, "refine_pass", after)
-    model = small(model_class, refine=True, max_leaf_nodes=4)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
-    monkeypatch.undo()
+    model = interrupted(small(model_class, refine=True, max_leaf_nodes=4), X, y, refining.loop, "refine_pass", after)
     expected = small(model_class, refine=True, refine_max_iter=after, max_leaf_nodes=4).fit(X, y)
     if model_class is SoftTreeRegressor:  # an interrupt comes before the values are fitted to all rows
         assert np.array_equal(model.tree_.weights, expected.tree_.weights)

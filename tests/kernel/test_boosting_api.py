@@ -8,7 +8,7 @@ from softwood import KernelBoostingClassifier, KernelBoostingRegressor
 from softwood.kernel.rounds import newton
 from tests.callbacks import Recorder, interrupt, require_callbacks
 from tests.kernel.boosts import BOTH, problem, small
-from tests.models import answer, assert_same_nodes
+from tests.models import answer, assert_same_nodes, interrupted
 
 
 @pytest.mark.parametrize(
@@ -69,33 +69,17 @@ def test_an_interrupt_leaves_a_working_model(model_class, parameters):
     assert len(list(model.staged_predict(X))) == model.n_iter_
 
 
-def test_an_interrupt_within_a_round_leaves_those_that_are_complete(monkeypatch):
+def test_an_interrupt_within_a_round_leaves_those_that_are_complete():
     X, y = problem(KernelBoostingClassifier)
-    grow, n_calls = newton.NewtonGrower.grow, iter(range(100))
-
-    def stop(*arguments):
-        if next(n_calls) == 7:  # two rounds of three trees, and one more
-            raise KeyboardInterrupt
-        return grow(*arguments)
-
-    monkeypatch.setattr(newton.NewtonGrower, "grow", stop)
-    model = small(KernelBoostingClassifier)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
-    monkeypatch.undo()
+    # two rounds of three trees, and one more
+    model = interrupted(small(KernelBoostingClassifier), X, y, newton.NewtonGrower, "grow", 7)
     assert model.n_iter_ == 2
     assert_same_nodes(model.forest_, small(KernelBoostingClassifier, max_iter=2).fit(X, y).forest_)
 
 
 @pytest.mark.parametrize("bandwidth", [0.3, "auto"])
-def test_an_interrupt_before_the_first_round_leaves_nothing(monkeypatch, bandwidth):
-    def stop(*arguments):
-        raise KeyboardInterrupt
-
+def test_an_interrupt_before_the_first_round_leaves_nothing(bandwidth):
     X, y = problem(KernelBoostingRegressor)
-    monkeypatch.setattr(newton.NewtonGrower, "grow", stop)
-    model = small(KernelBoostingRegressor, bandwidth=bandwidth)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, y)
+    model = interrupted(small(KernelBoostingRegressor, bandwidth=bandwidth), X, y, newton.NewtonGrower, "grow")
     with pytest.raises(NotFittedError):
         model.predict(X)

@@ -4,13 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone, is_classifier
-from sklearn.datasets import (
-    load_breast_cancer,
-    load_diabetes,
-    load_wine,
-    make_classification,
-    make_friedman1,
-)
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine, make_classification, make_friedman1
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier, RandomForestRegressor
 
 from softwood import KernelForestClassifier, KernelForestRegressor, KernelTreeClassifier, KernelTreeRegressor
@@ -145,7 +139,7 @@ def test_trees_that_are_added_have_the_bandwidth_of_the_others(bandwidth):
     chosen = model.bandwidth_
     model.set_params(n_estimators=8).fit(X, y)
     assert model.bandwidth_ == chosen
-    expected = KernelForestRegressor(8, bandwidth=chosen, random_state=0).fit(X, y)
+    expected = KernelForestRegressor(8, bandwidth=chosen, refine=True, random_state=0).fit(X, y)
     assert_same_nodes(model.forest_, expected.forest_)
 
 

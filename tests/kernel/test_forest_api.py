@@ -6,9 +6,10 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 
 from softwood import KernelForestClassifier, KernelTreeClassifier, KernelTreeRegressor
+from softwood.kernel.growing import bagging
 from tests.callbacks import Recorder, interrupt, require_callbacks
 from tests.kernel.forests import ALL, problem
-from tests.models import answer, assert_same_nodes
+from tests.models import answer, assert_same_nodes, interrupted
 
 
 @pytest.mark.parametrize("model_class", ALL)
@@ -96,18 +97,10 @@ def test_an_interrupt_leaves_a_working_forest(model_class, n_jobs, n_trees, at):
     assert_same_nodes(model.forest_, whole.set_params(n_estimators=n_trees).fit(X, y).forest_)
 
 
-def test_an_interrupt_before_the_first_tree_leaves_nothing(monkeypatch):
-    from softwood.kernel.growing import bagging
-
-    def stop(*arguments, **options):
-        raise KeyboardInterrupt
-
+def test_an_interrupt_before_the_first_tree_leaves_nothing():
     X, y = problem(KernelForestClassifier)
-    monkeypatch.setattr(bagging, "grow_nodes", stop)
     for bandwidth in (0.3, "auto"):
-        model = KernelForestClassifier(3, bandwidth=bandwidth)
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(X, y)
+        model = interrupted(KernelForestClassifier(3, bandwidth=bandwidth), X, y, bagging, "grow_nodes")
         with pytest.raises(NotFittedError):
             model.predict(X)
 

@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss
 
 from softwood import KernelTreeClassifier, KernelTreeRegressor
 from softwood.kernel import refining
-from softwood.kernel import tree as tree_module
+from softwood.kernel.choosing import tree_settings
 from softwood.trees.gates import Gate
 
 both = pytest.mark.parametrize("model_class", [KernelTreeClassifier, KernelTreeRegressor])
@@ -178,8 +178,6 @@ def test_what_refine_may_be(refine):
 
 def test_what_cannot_be_refined():
     X, y = table(KernelTreeRegressor, n=30)
-    with pytest.raises(ValueError, match=r"refine.*growth='level'"):
-        KernelTreeRegressor(refine=True, growth="level").fit(X, y)
     with pytest.raises(ValueError, match=r"refine.*bandwidth_per_node"):
         KernelTreeRegressor(refine=True, bandwidth=0.3, bandwidth_per_node=True).fit(X, y)
 
@@ -249,9 +247,9 @@ def test_a_refinement_begins_again_with_another_strength(model_class, monkeypatc
 def test_a_wide_start_is_taken_where_it_is_better(model_class, monkeypatch):
     X, y = table(model_class, n=500)
     held_out = table(model_class, n=2000, seed=1)
-    monkeypatch.setattr(tree_module, "REFINED_GRID", np.array([0.032]))
+    monkeypatch.setattr(tree_settings, "REFINED_GRID", np.array([0.032]))
     wide = model_class(**SMALL).fit(X, y)
-    monkeypatch.setattr(tree_module, "WIDE", 0.0)
+    monkeypatch.setattr(tree_settings, "WIDE", 0.0)
     narrow = model_class(**SMALL).fit(X, y)
     assert (wide.bandwidth_, narrow.bandwidth_) == (0.65, 0.032)
     assert loss(wide, *held_out) < loss(narrow, *held_out)

@@ -14,6 +14,7 @@ from softwood.explanations import shapley_values
 from softwood.export import from_json, to_json, to_python
 from softwood.fitted import FittedModel
 from softwood.kernel import trend as trends
+from softwood.kernel.parts import survey
 from softwood.kernel.trend import Trend
 from softwood.trees.nodes import KernelShapes
 
@@ -105,12 +106,11 @@ def test_predictions_of_a_held_out_row_do_not_depend_on_its_target(model_class):
     def held_out(y):
         model = model_class(**SMALL)
         with model._rows(X, y, None, None) as rows:
-            return trends.held_out_trend(rows.trial, np.ones(4, bool), 0)
+            trend = trends.held_out_trend(rows.data, np.ones(4, bool), 0)
+            outputs = trend.predict(rows.data.matrix)
+            return outputs if trend.is_class else rows.data.targets.in_units(outputs)
 
-    first, second = held_out(y), held_out(other)
-    scales = [1.0 if model_class is KernelTreeClassifier else each.residuals.scale for each in (first, second)]
-    means = [0.0 if model_class is KernelTreeClassifier else np.mean(each) for each in (y, other)]
-    found = [m + s * each.predictions for each, s, m in zip((first, second), scales, means, strict=True)]
+    found = [held_out(y), held_out(other)]
     np.testing.assert_allclose(found[0][7], found[1][7], rtol=1e-6)
     assert np.abs(found[0] - found[1]).max() > 1e-3, "but on those of others"
 
@@ -154,7 +154,7 @@ def test_a_trend_is_better_where_there_is_one_and_auto_finds_that_out(model_clas
 def test_trees_of_classes_that_are_too_large_to_be_refined_have_no_automatic_trend(monkeypatch):
     X, y = table(KernelTreeClassifier)
     assert hasattr(KernelTreeClassifier(random_state=0).fit(X, y), "forest_")
-    monkeypatch.setattr("softwood.kernel.tree.MOST_REFINED", 1)
+    monkeypatch.setattr("softwood.kernel.choosing.tree_settings.MOST_REFINED", 1)
     large, alone = (KernelTreeClassifier(random_state=0, trend=trend).fit(X, y) for trend in ("auto", None))
     assert not hasattr(large, "forest_")
     np.testing.assert_array_equal(large.predict_proba(X), alone.predict_proba(X))
@@ -284,11 +284,28 @@ def test_parameters(model_class):
         ({"trend": "cubic"}, "trend"),
         ({"trend": True}, "trend"),
         ({"trend": "linear", "bandwidth_per_node": True, "max_leaf_nodes": None}, "trend.*bandwidth_per_node"),
-        ({"trend": "linear", "growth": "level"}, "trend.*growth='level'"),
     ):
         with pytest.raises(ValueError, match=message):
             model_class(**SMALL | changed).fit(X, y)
     assert not hasattr(model_class(max_leaf_nodes=None).fit(X, y), "forest_")
+
+
+@both
+@pytest.mark.parametrize("sample", [200_000, 300])
+def test_growth_by_levels(model_class, sample, monkeypatch):
+    monkeypatch.setattr(survey, "SAMPLE_ROWS", sample)
+    X, y = table(model_class, n=1200, missing=0.05)
+    given = {"max_depth": 3, "trend": "linear", "refine": 12, "random_state": 0}
+    by_node, by_levels = (
+        model_class(**given, growth=growth, splitter="hist", max_leaf_nodes=None).fit(X, y)
+        for growth in ("node", "level")
+    )
+    assert len(by_levels.forest_.offsets) == len(by_node.forest_.offsets)
+    assert by_levels.tree_.mass[0] == pytest.approx(len(X))
+    is_whole = sample > len(X)
+    difference = np.abs(by_levels.forest_.predict(X) - by_node.forest_.predict(X)).mean()
+    assert difference < (0.05 if is_whole else 0.3) * np.abs(by_node.forest_.predict(X)).mean()
+    assert by_levels.score(X, y) > by_node.score(X, y) - (0.01 if is_whole else 0.03)
 
 
 def test_pictures_say_that_there_is_a_trend():

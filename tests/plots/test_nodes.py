@@ -111,9 +111,12 @@ def test_pies_of_a_gate(table, soft):
 
 def test_wrong_arguments_of_contributions(table, crisp):
     X, y = table
-    with pytest.raises(ValueError, match=r"'kind' parameter must be one of 'bar', 'pie'. Got 'ring'"):
+    with pytest.raises(ValueError, match=r"'kind' parameter of .* must be one of 'bar', 'pie'. Got 'ring'"):
         plot_gate_contributions(crisp, X, kind="ring")
-    with pytest.raises(ValueError, match=r"'n' parameter must be an int in the range \[1, inf\) or None. Got 0"):
+    with pytest.raises(
+        ValueError,
+        match=r"'n' parameter of .* must be an int in the range \[1, inf\) or None. Got 0",
+    ):
         plot_gate_contributions(crisp, X, n=0)
     with pytest.raises(ValueError, match="'node' parameter"):
         plot_gate_contributions(crisp, X, 1000)
@@ -269,7 +272,7 @@ def test_one_of_several_targets(table):
     assert plot_leaf_distribution(model, X[["price"]], array, output=0).get_ylabel() == "target 0"
     with pytest.raises(ValueError, match="'output' parameter must say which of the 2 targets"):
         plot_leaf_distribution(model, X[["price"]], array)
-    with pytest.raises(ValueError, match=r"'output' parameter must be an int in the range \[0, 1\]. Got 2"):
+    with pytest.raises(ValueError, match=r"'output' parameter of .* must be an int in the range \[0, 1\]. Got 2"):
         plot_leaf_distribution(model, X[["price"]], array, output=2)
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import confusion_matrix, log_loss, mean_absolute_error, r2_score, root_mean_squared_error
 
-from softwood.reporting.evaluation import evaluate_classes, evaluate_targets, read_labels
+from softwood.reporting.evaluation import evaluate_classes, evaluate_targets
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -43,8 +43,3 @@ def test_targets(n, seed):
     total = sum(part["n"] * part["observed"] for part in found["means"])
     assert total == pytest.approx(targets.sum(), abs=1e-9)
     assert np.all(np.diff([part["predicted"] for part in found["means"]]) >= 0)
-
-
-def test_labels():
-    assert read_labels(["b", "a"], ("a", "b"), 2).tolist() == [1, 0]
-    assert read_labels(np.array([2, 1]), (1, 2), 2).tolist() == [1, 0]

@@ -121,8 +121,8 @@ def test_rows():
         ({"X": np.ones((2, 4)), "rows": "all"}, "'rows' parameter of report .* Got 'all'"),
         ({"X": np.ones((2, 4)), "rows": [0.5]}, "'rows' parameter of report"),
         ({"rows": np.ones((2001, 4))}, "'rows' parameter of report .* at most 2000 rows"),
-        ({"X": np.ones((2, 4)), "y": ["ant", "emu"]}, "'y' parameter of report .* Got 'emu'"),
-        ({"X": np.ones((2, 4)), "y": ["ant"]}, "'y' parameter of report .* Got 1 rows, X has 2"),
+        ({"X": np.ones((2, 4)), "y": ["ant", "emu"]}, "y holds classes that were not seen in fit: .'emu'."),
+        ({"X": np.ones((2, 4)), "y": ["ant"]}, "y must have as many rows as X. Got 1 rows, X has 2"),
         ({"history": 1}, "'history' parameter of report"),
     ],
 )
@@ -133,7 +133,7 @@ def test_wrong_arguments(arguments, message):
 
 def test_wrong_targets():
     model = fitted()["boosting, crisp"]
-    with pytest.raises(ValueError, match="'y' parameter of report must have 1 columns"):
+    with pytest.raises(ValueError, match="y must have 1 columns"):
         report(model, X=np.ones((3, 4)), y=np.ones((3, 2)))
 
 

@@ -73,6 +73,9 @@ def test_walk_is_depth_first_left_before_right():
         left, right = tree.children_left[node], tree.children_right[node]
         assert place[left] == place[node] + 1
         assert place[right] > place[left]
+        below = list(tree.walk(int(node)))
+        assert below == order[place[node] : place[node] + len(below)]
+        assert sum(np.isin(below, np.flatnonzero(tree.children_left < 0))) == (len(below) + 1) // 2
 
 
 # Kernels

@@ -45,5 +45,6 @@ cdef f64 descend(Near near, const i64[::1] visits, i64 link, f64 step, f64 decay
 @cython.locals(best_feature=i64, i=i64, j=i64, k=i64, o=i64, q=i64)
 cdef (i64, f64) best_test(const f64[:, ::1] points, const f64[:, ::1] targets, const f64[::1] weights, const i64[:, ::1] orders, i64 begin, i64 end, f64[:, ::1] sums) noexcept nogil
 
-@cython.locals(d=i64, i=i64, o=i64)
-cdef f64 split_loss(Near near, i64 link, const f64[::1] gate, const f64[:, ::1] values, f64[::1] output) noexcept nogil
+@cython.locals(d=i64, i=i64, k=i64, o=i64)
+cdef f64 split_loss(Near near, i64 link, const f64[::1] gate, const f64[:, ::1] values, const i64[::1] part, f64[::1] of_parts,
+                    f64[::1] output) noexcept nogil

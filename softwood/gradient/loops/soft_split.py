@@ -271,14 +271,24 @@ def best_test(points, targets, weights, orders, begin, end, sums):
     return best_feature, best_threshold
 
 
-def split_loss(near, link, gate, values, output):
-    """Weighted sum of the loss of the tree with this split; `output` is (q,) scratch space."""
+def split_loss(near, link, gate, values, part, of_parts, output):
+    """Weighted sum of the loss of the tree with this split.
+
+    Parameters
+    ----------
+    part : (n,) part of each row;  of_parts : gets the sum over the rows of each part
+    output : (q,) scratch space
+    """
     points, rest, path = near.points, near.rest, near.path
     d = points.shape[1]
     loss = 0.0
+    for k in range(of_parts.shape[0]):
+        of_parts[k] = 0.0
     for i in range(points.shape[0]):
         share = 1.0 / (1.0 + np.exp(-(dot(points, i, gate, d) + gate[d])))
         for o in range(values.shape[1]):
             output[o] = rest[i, o] + path[i] * (share * values[0, o] + (1.0 - share) * values[1, o])
-        loss += near.weights[i] * row_loss(near.targets, i, link, output)
+        of_row = near.weights[i] * row_loss(near.targets, i, link, output)
+        loss += of_row
+        of_parts[part[i]] += of_row
     return loss

@@ -10,7 +10,7 @@ to the smaller learning rate of the model and to its larger number of rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -23,7 +23,8 @@ from softwood.kernel.choosing.boosting_plans import Kernels
 from softwood.kernel.choosing.repeated_rows import in_observations
 from softwood.kernel.data.binning import Bins, bin_features
 from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, Rounds
-from softwood.kernel.rows import BoostingRows
+from softwood.kernel.rows import BoostingRows, BoostingRowsInMemory
+from softwood.uncertainty.held_out import HeldOut
 
 __all__ = [
     "FOLD_ROWS",
@@ -186,6 +187,10 @@ class _Part:
     held_out: BoostingData
     matrix: np.ndarray
 
+    def with_scores(self, raw: np.ndarray) -> tuple[np.ndarray, np.ndarray, BoostingData]:
+        """The held-out rows with these raw scores, as `BoostingRowsInMemory.with_predictions` takes them."""
+        return self.matrix, raw, self.held_out
+
 
 class _Course:
     """Boosting on the training rows of a part, which can be continued; arguments as of `Rounds`."""
@@ -193,11 +198,16 @@ class _Course:
     def __init__(
         self, part: _Part, widths: np.ndarray, rows: BoostingRows, rules: BoostingRules, threads: Threads
     ) -> None:
+        self._arguments = widths, rows, rules, threads
         result = Boosted(rows.loss.start(part.train.y, part.train.weights))
         self._rounds = Rounds(
             part.train, part.bins, widths, rows.loss, rules, rows.seed, threads, result, validation=part.held_out
         )
         self._rounds.begin()
+
+    def on(self, part: _Part) -> _Course:
+        """The same on another part."""
+        return _Course(part, *self._arguments)
 
     def go_on(self, n_rounds: int, patience: int, worth_while: float) -> np.ndarray:
         """Continue to this total number of rounds, or until the loss has stalled; returns the losses."""
@@ -253,7 +263,7 @@ class Search:
         self._n_folds, self._n_parts = n_folds, n_parts
         # Rows with statistics of many categories stay as they are: the statistics of the parts count on their order.
         self._data = in_observations(rows.train) if rows.categories is None else rows.train
-        self._n_groups = int(self._data.group.max()) + 1
+        self._n_groups = _n_contents(self._data)
         self.trials: list[Trial] = []
         # Trials on all parts with a course for each of them, the best first; the parts by the number of their rows.
         self._finished: list[_Finished] = []
@@ -320,15 +330,39 @@ class Search:
                 course.go_on(n_trial, n_trial + 1, 0.0)
             self._counted = self._parts(TRIAL_ROWS), [(finished.courses, n_trial) for finished in known]
 
-    def held_out(self) -> Iterator[tuple[np.ndarray, np.ndarray, BoostingData]]:
-        """Of each part that the rounds were counted or followed on, the held-out rows with their mean raw scores then.
-
-        Yields the encoded rows, the raw scores, and the rows as the loss takes them.
-        """
+    def held_out(self, rows: BoostingRowsInMemory) -> HeldOut | None:
+        """Predictions of the held-out rows of the parts that the rounds were counted or followed on."""
         parts, counted = self._counted
+        found = []
         for number, part in enumerate(parts):
             scores = [courses[number].scores(n_rounds) for courses, n_rounds in counted]
-            yield part.matrix, scores[0] if len(scores) == 1 else np.mean(scores, axis=0), part.held_out
+            found.append(rows.with_predictions(*part.with_scores(np.mean(scores, axis=0))))
+        whole = HeldOut.together(found)
+        if whole is None or rows.data.targets.is_class or hasattr(rows.loss, "quantile"):
+            return whole
+        return replace(whole, scale=self._scale_of_errors(found[0], rows))
+
+    def _scale_of_errors(self, first: HeldOut | None, rows: BoostingRowsInMemory) -> float:
+        """Size of the errors of a model from all rows, as a part of that of the errors on the first part.
+
+        Errors are taken as a power of the number of rows, of -1 at the least; boosting on half the rows of the part
+        gives it.
+        """
+        (part, *_), counted = self._counted
+        half, pace = self._half_of(part), self._rules.pace
+        if first is None or half is None:
+            return 1.0
+        scores = []
+        for (course, *_), n_rounds in counted:
+            own = course.on(half)
+            losses = own.go_on(n_rounds, RUN_AT_ONCE * pace, WORTH_WHILE)
+            scores.append(own.scores(1 + int(np.argmin(losses[1:]))))
+        second = rows.with_predictions(*half.with_scores(np.mean(scores, axis=0)))
+        if second is None or first.mean_error >= second.mean_error:
+            return 1.0
+        all_rows, more, fewer = (_n_contents(each) for each in (self._data, part.train, half.train))
+        exponent = np.log(second.mean_error / first.mean_error) / np.log(more / fewer) if first.mean_error else 1.0
+        return float((more / all_rows) ** min(1.0, exponent))
 
     @property
     def best(self) -> Trial:
@@ -405,10 +439,21 @@ class Search:
             matrices = self._rows.categories.apart(is_training, is_held_out, train.weights, train.group)
             matrix = self._rows.categories.matrix[is_held_out]
             train, held_out = (replace(rows, matrix=own) for rows, own in zip((train, held_out), matrices, strict=True))
+        return _Part(train, self._bins(train), held_out, matrix)
+
+    def _half_of(self, part: _Part) -> _Part | None:
+        """A part with half the training rows, drawn by content; None if these are a single one."""
+        n_groups = _n_contents(part.train)
+        if n_groups < 2:
+            return None
+        chosen = np.random.default_rng([self._rows.seed, 3]).permutation(n_groups)[part.train.group] < n_groups // 2
+        train = part.train.take(chosen)
+        return replace(part, train=train, bins=self._bins(train))
+
+    def _bins(self, train: BoostingData) -> Bins:
         weights = None if np.all(train.weights == train.weights[0]) else train.weights
         n_categories = self._rows.data.bins.n_categories
-        bins = bin_features(train.matrix, weights, self._max_bins, self._threads.n_threads, n_categories)
-        return _Part(train, bins, held_out, matrix)
+        return bin_features(train.matrix, weights, self._max_bins, self._threads.n_threads, n_categories)
 
     def _widths_of(self, setting: Setting) -> np.ndarray:
         """Half-widths (p,) of a setting, without measurement errors."""
@@ -416,6 +461,11 @@ class Search:
             return setting.scale * self._rows.spreads
         assert self._widths is not None
         return self._widths
+
+
+def _n_contents(data: BoostingData) -> int:
+    """Number of different rows."""
+    return int(data.group.max()) + 1
 
 
 def _has_stalled(losses: list[float], patience: int, worth_while: float) -> bool:

@@ -33,12 +33,13 @@ class ChosenScale(NamedTuple):
     Attributes
     ----------
     trees : those of the final forest that have been grown at this scale
-    held_out : rows, and their scaled predictions by trees that have not seen them, nan where there are none
+    held_out : rows, their scaled predictions by trees that have not seen them, nan where there are none, and the
+        size of the errors of as many trees as the forest has, as an estimated part of that of their errors
     """
 
     scale: float
     trees: Sequence[NodeTable] = ()
-    held_out: tuple[np.ndarray, np.ndarray] | None = None
+    held_out: tuple[np.ndarray, np.ndarray, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -78,9 +79,9 @@ class ForestChoice:
         tried: dict[float, float] = {}
         kept = ChosenScale(0.0)
         for scale in scales(tried):
-            trees, means, tried[scale] = self._out_of_bag(scale, draws, n_trees)
+            trees, means, tried[scale], size = self._out_of_bag(scale, draws, n_trees)
             if best_of(tried) == scale:
-                kept = ChosenScale(scale, trees if is_final else [], (np.arange(len(means)), means))
+                kept = ChosenScale(scale, trees if is_final else [], (np.arange(len(means)), means, size))
             if _gets_worse(tried) or self.steps.is_stopped:
                 break
         return kept._replace(scale=best_of(tried))
@@ -95,13 +96,13 @@ class ForestChoice:
         for scale in grid_and_beyond(tried):
             predictions, tried[scale] = self._cross_validated(scale, parts)
             if best_of(tried) == scale:
-                kept = ChosenScale(scale, [], (rows, predictions))
+                kept = ChosenScale(scale, [], (rows, predictions, 1.0))
             if _gets_worse(tried) or self.steps.is_stopped:
                 break
         return kept._replace(scale=best_of(tried))
 
-    def _out_of_bag(self, scale: float, draws: Draws, n_trees: int) -> tuple[list[NodeTable], np.ndarray, float]:
-        """Nodes of the trees, their scaled predictions of rows out of the bag, and their loss."""
+    def _out_of_bag(self, scale: float, draws: Draws, n_trees: int) -> tuple[list[NodeTable], np.ndarray, float, float]:
+        """Nodes of the trees, their scaled predictions of rows out of the bag, the loss, and the size of errors."""
         step = self.steps.begin()
         problem = self.data.problem(scale * self.data.deviations)
         trees = grow_trees(problem, self.limits, draws, self.seed, range(n_trees), n_jobs=self.n_jobs)
@@ -116,8 +117,10 @@ class ForestChoice:
         # The error of a mean of few trees includes their variance, which is smaller with large bandwidths. Count only
         # the variance that the final number of trees will have, or large bandwidths would look better than they are.
         errors = ((means[rows] - targets.take(rows).matrix()) ** 2).sum(axis=1)
+        total = errors.sum()
         errors -= variances[rows] * (1.0 / counts[rows] - 1.0 / self.n_trees)
-        return trees, means, self._loss(step, scale, errors, rows)
+        size = float(np.sqrt(errors.sum() / total)) if 0.0 < errors.sum() < total else 1.0
+        return trees, means, self._loss(step, scale, errors, rows), size
 
     def _cross_validated(self, scale: float, parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, float]:
         """Scaled predictions of the held-out rows, and their loss."""

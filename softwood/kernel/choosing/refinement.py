@@ -91,7 +91,7 @@ class RefinementChoice:
         self._data, self._limits, self._kernels, self._is_free = data, limits, kernels, is_free
         self._learned, self._seed, self._steps = learned, seed, steps
         self._problem = data.problem(widths)
-        self._parts = parts
+        self.parts = parts
         cells = None if kernels.is_crisp else kernels.cells(data.errors, data.matrix)
         self._rows = [[self._distinct(rows, cells) for rows in part] for part in parts]
         held_out = np.unique(np.concatenate([test for _, test in parts] or [np.empty(0, dtype=np.int64)]))
@@ -107,7 +107,7 @@ class RefinementChoice:
         halve : whether smaller trees are tried
         wider : trees of larger half-widths, which are chosen if they are better once they are refined
         """
-        if not self._parts:
+        if not self.parts:
             return Refined(loss=0.0, error=0.0, size=most, n_passes=0, strength=1.0)
         growths = self._grow(most)
         found: list[_Race] = []
@@ -140,7 +140,7 @@ class RefinementChoice:
     @property
     def has_rows(self) -> bool:
         """Whether there are rows to hold out."""
-        return bool(self._parts)
+        return bool(self.parts)
 
     def races(self, sizes: Sequence[int]) -> list[_Race]:
         """Trees of these sizes, before they are refined."""
@@ -161,7 +161,7 @@ class RefinementChoice:
 
     def _grow(self, most: int) -> list[GrowthByGain]:
         space, growths = Workspace(), []
-        for train, _ in self._parts:
+        for train, _ in self.parts:
             growths.append(GrowthByGain(self._problem, self._limits, seed=self._seed, rows=train, space=space))
             growths[-1].grow_to(most)
         return growths

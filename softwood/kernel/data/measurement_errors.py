@@ -114,10 +114,7 @@ def _one_column(
     found = error(x[is_known]) if callable(error) else error
     values = _numbers(found)
     if callable(error):
-        n, expected = (
-            int(is_known.sum()),
-            f"a function that returns a number for each reading of column {name!r}",
-        )
+        n, expected = (int(is_known.sum()), f"a function that returns a number for each reading of column {name!r}")
     else:
         n, expected = len(x), f"one number, or one for each row, for column {name!r}"
         if values is not None and values.ndim == 1 and rows is not None and len(values) == n_rows:

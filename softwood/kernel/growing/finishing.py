@@ -18,8 +18,6 @@ from softwood.trees.nodes import NODE_TYPES
 from softwood.trees.structure import children_of
 from softwood.trees.tree import SoftTree
 
-__all__ = ["depth_first", "finish", "finish_forest", "node_values"]
-
 
 def finish(problem: GrowthProblem, nodes: NodeTable, node_widths: np.ndarray | None = None) -> SoftTree:
     """A tree from its nodes.
@@ -35,11 +33,7 @@ def finish(problem: GrowthProblem, nodes: NodeTable, node_widths: np.ndarray | N
 
 
 def finish_forest(
-    problem: GrowthProblem,
-    tables: list[NodeTable],
-    *,
-    consume: bool = False,
-    n_jobs: int | None = None,
+    problem: GrowthProblem, tables: list[NodeTable], *, consume: bool = False, n_jobs: int | None = None
 ) -> SoftForest:
     """A forest from the nodes of each of its trees.
 
@@ -85,11 +79,7 @@ def _new_columns(problem: GrowthProblem, n_nodes: int) -> dict[str, Any]:
 
 
 def _fill(
-    columns: dict[str, np.ndarray],
-    begin: int,
-    problem: GrowthProblem,
-    nodes: NodeTable,
-    node_widths: np.ndarray | None,
+    columns: dict[str, np.ndarray], begin: int, problem: GrowthProblem, nodes: NodeTable, node_widths: np.ndarray | None
 ) -> None:
     """Write the nodes of one tree into the columns, from `begin` on; `node_widths` as in `finish`."""
     lines = nodes.lines

@@ -23,8 +23,6 @@ from softwood.kernel.growing.problem import GrowthProblem, Limits
 from softwood.kernel.growing.workspace import Scratch, Workspace, at_least, scratch_for
 from softwood.trees.tree import SoftTree
 
-__all__ = ["GrowthByGain", "grow_nodes", "grow_tree", "rules_of"]
-
 Grown = TypeVar("Grown")
 
 # With at least this many cells (rows times features), a tree grows in a separate thread, so that it can be interrupted.
@@ -217,11 +215,7 @@ class _Grower:
         return frontier
 
     def grow(
-        self,
-        frontier: Frontier,
-        scratch: Scratch,
-        steps: Steps | None = None,
-        max_leaf_nodes: int | None = None,
+        self, frontier: Frontier, scratch: Scratch, steps: Steps | None = None, max_leaf_nodes: int | None = None
     ) -> Frontier:
         """Go on growing: depth first, or best first to a number of leaves; returns the frontier with longer arrays."""
         counts, by_gain = frontier.counts[0], max_leaf_nodes is not None

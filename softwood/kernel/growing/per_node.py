@@ -28,19 +28,11 @@ from softwood.kernel.growing.problem import GrowthProblem, Limits
 from softwood.kernel.growing.workspace import Workspace, at_least, scratch_for
 from softwood.trees.tree import SoftTree
 
-__all__ = ["grow_tree_per_node"]
-
 WidthRule = Callable[[np.ndarray, ClassTargets | RealTargets, np.ndarray], np.ndarray]
 
 
 def grow_tree_per_node(
-    problem: GrowthProblem,
-    X: np.ndarray,
-    rule: WidthRule,
-    limits: Limits,
-    *,
-    seed: int,
-    steps: Steps,
+    problem: GrowthProblem, X: np.ndarray, rule: WidthRule, limits: Limits, *, seed: int, steps: Steps
 ) -> SoftTree:
     """Grow a tree depth first, with the half-widths that `rule` gives for the points of each node and their masses."""
     n, p = X.shape

@@ -22,6 +22,7 @@ from softwood.kernel.parts.rows import SCORED, TRAIN, CodedRows, padded
 from softwood.kernel.parts.sources import RawRows
 from softwood.kernel.parts.survey import Survey, Weighting
 from softwood.kernel.parts.targets import ScaledReals
+from softwood.kernel.trend import HeldOutTrend
 from softwood.trees.nodes import KernelShapes
 
 __all__ = ["Coding", "bin_points", "bins_of", "code_rows", "sample_data", "sample_targets"]
@@ -107,6 +108,7 @@ class Coding:
     targets : function from the targets of `RawRows` to those of `CodedRows`
     validation, scored : fraction of the rows that are validation rows; and of those whose training loss is computed
     seed : of the draws by content;  has_keys : whether rows are drawn later on
+    trend : of whose predictions the targets are residuals; None if they are not
     """
 
     bins: Bins
@@ -116,6 +118,7 @@ class Coding:
     validation: float = 0.0
     scored: float = 0.0
     has_keys: bool = False
+    trend: HeldOutTrend | None = None
 
 
 def code_rows(raw: RawRows, coding: Coding) -> CodedRows:
@@ -131,9 +134,12 @@ def code_rows(raw: RawRows, coding: Coding) -> CodedRows:
     numbers = row_numbers(raw.matrix, coding.seed + 1)
     kinds = np.where(numbers >= coding.validation, TRAIN, 0).astype(np.uint8)
     kinds[(numbers >= 1.0 - coding.scored) & (kinds == TRAIN)] |= SCORED
+    targets = coding.targets(raw.targets)
+    if coding.trend is not None:
+        targets = coding.trend.residuals(raw.matrix, targets)
     return CodedRows(
         bins._replace(codes=codes),
-        padded(np.ascontiguousarray(coding.targets(raw.targets))),
+        padded(np.ascontiguousarray(targets)),
         padded(coding.weighting.of(raw)),
         kinds,
         draw_keys(raw.matrix, raw.targets, coding.seed) if coding.has_keys else None,

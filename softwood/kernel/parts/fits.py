@@ -33,6 +33,7 @@ from softwood.kernel.parts.survey import Survey
 from softwood.kernel.parts.targets import BoostedTargets, ClassNumbers, ScaledReals
 from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, boost
 from softwood.kernel.rows import SCORED_ROWS, Snapshot
+from softwood.kernel.trend import HeldOutTrend
 from softwood.trees.tree import SoftTree
 
 __all__ = ["TRIAL_ROWS", "BoostingRowsInParts", "TreeRowsInParts"]
@@ -90,10 +91,12 @@ class TreeRowsInParts(_RowsInParts):
     ----------
     bin_errors : measurement errors of the values of the bins, see `bin_points`
     draw_rate : how often a row is drawn for a tree of a forest, on average; None: every row is taken once
+    trend : that the trees grow beside; None if there is none
     """
 
     bin_errors: Errors
     draw_rate: float | None = None
+    trend: HeldOutTrend | None = None
 
     is_sampled = True
     numbers = None
@@ -103,6 +106,10 @@ class TreeRowsInParts(_RowsInParts):
         """Weights of the classes."""
         factors = self.found.weighting.factors
         return 1.0 if factors is None else factors
+
+    def beside(self, trend: HeldOutTrend) -> TreeRowsInParts:
+        """The rows with what the trend leaves of their targets."""
+        return replace(self, data=trend.data(self.data), trend=trend)
 
     def problem(self, widths: np.ndarray) -> GrowthProblem:
         """The bins with these half-widths, without rows: its cells are those of bins."""
@@ -148,21 +155,24 @@ class TreeRowsInParts(_RowsInParts):
                     break
 
     def _coded(self, growth: _Growth, *, has_keys: bool) -> Any:
-        coding = Coding(growth.problem.bins, self.found.weighting, growth.targets, self.seed, has_keys=has_keys)
+        coding = Coding(
+            growth.problem.bins, self.found.weighting, growth.targets, self.seed, has_keys=has_keys, trend=self.trend
+        )  # fmt: skip
         return self.source.coded("code", code_rows, coding)
 
     def _growth(self, problem: GrowthProblem, limits: Limits, most_draws: float) -> _Growth:
         """Growth of trees; `most_draws` is an upper limit of the mean number of times that a row is drawn."""
-        found, targets = self.found, self.data.targets
+        found, targets, trend = self.found, self.data.targets, self.trend
         p, q = len(problem.widths), problem.stored_outputs
         coded: Callable[[np.ndarray], np.ndarray]
         if isinstance(targets, ClassTargets):
-            coded = ClassNumbers(len(targets.classes))
-            size = 1.0
+            coded, size = ClassNumbers(len(targets.classes)), 1.0
+        elif trend is not None and trend.is_class:
+            coded, size = ClassNumbers(max(2, q), as_shares=True), 1.0
         else:
             coded = ScaledReals.of(found)
             ends = coded(np.stack([found.lowest[p:], found.highest[p:]]))
-            size = float(np.abs(ends).max()) * (1.0 + 1e-9)
+            size = float(np.abs(ends).max()) * (1.0 + 1e-9) + (0.0 if trend is None else trend.largest)
         n = int(most_draws * found.n_rows) + 100
         bounds = np.array([1.0, *[size] * q, max(size * size * q, 1e-300)]) * found.most
         exponents = tuple(exponent_for(float(bound), n) for bound in bounds)

@@ -14,9 +14,15 @@ __all__ = ["BoostedTargets", "ClassNumbers", "ScaledReals"]
 
 @dataclass(frozen=True)
 class ClassNumbers:
-    """Labels or probabilities of classes for trees; of two classes, only the second one."""
+    """Labels or probabilities of classes for trees; of two classes, only the second one.
+
+    Attributes
+    ----------
+    as_shares : whether labels become probabilities of 0 and 1
+    """
 
     n_classes: int
+    as_shares: bool = False
 
     def __call__(self, targets: np.ndarray) -> np.ndarray:
         """Numbers (n,) of more than two classes; else (n, n_outputs)."""
@@ -25,7 +31,7 @@ class ClassNumbers:
             return np.zeros((len(targets), 1))
         if self.n_classes == 2:
             return (targets == 1).astype(np.float64)[:, None] if is_labels else targets[:, 1:2]
-        return targets
+        return np.eye(self.n_classes)[targets] if is_labels and self.as_shares else targets
 
 
 @dataclass(frozen=True)

@@ -76,34 +76,39 @@ class Lists(NamedTuple):
     bounds: np.ndarray
 
 
-def crisp_leaves_fast(points, tests, thresholds, subsets, out):
-    """Leaf that each row reaches in a tree of crisp tests.
+def go_down(points, begin, lanes, root, tests, thresholds, subsets, node):
+    """Take the rows from `begin` on, at most `LANES`, from the root of a tree of crisp tests to their leaves.
 
     Parameters
     ----------
     tests : (n_nodes, 3) uint32 feature, left and right child; leaves are their own children
     thresholds : (n_nodes,) inf at leaves, nan at sets of categories
     subsets : (n_nodes, n_words) these sets; None if there are none
+    node : (LANES,) the leaves
     """
-    n = points.shape[0]
-    node = np.empty(LANES, np.uint32)
-    for begin in range(0, n, LANES):
-        lanes = min(LANES, n - begin)
+    for lane in range(lanes):
+        node[lane] = root
+    moving = True
+    while moving:
+        moving = False
         for lane in range(lanes):
-            node[lane] = 0
-        moving = True
-        while moving:
-            moving = False
-            for lane in range(lanes):
-                at = node[lane]
-                x = points[begin + lane, tests[at, 0]]
-                side = int(x > thresholds[at])
-                if subsets is not None:  # noqa: SIM102 (compiled code drops the outer branch if there are none)
-                    if np.isnan(thresholds[at]):
-                        side = int(not has_member(subsets, at, int(x)))
-                below = tests[at, 1 + side]
-                moving |= below != at
-                node[lane] = below
+            at = node[lane]
+            x = points[begin + lane, tests[at, 0]]
+            side = int(x > thresholds[at])
+            if subsets is not None:  # noqa: SIM102 (compiled code drops the outer branch if there are none)
+                if np.isnan(thresholds[at]):
+                    side = int(not has_member(subsets, at, int(x)))
+            below = tests[at, 1 + side]
+            moving |= below != at
+            node[lane] = below
+
+
+def crisp_leaves_fast(points, tests, thresholds, subsets, out):
+    """Leaf that each row reaches in a tree of crisp tests; arguments as in `go_down`."""
+    node = np.empty(LANES, np.uint32)
+    for begin in range(0, points.shape[0], LANES):
+        lanes = min(LANES, points.shape[0] - begin)
+        go_down(points, begin, lanes, 0, tests, thresholds, subsets, node)
         for lane in range(lanes):
             out[begin + lane] = node[lane]
 
@@ -176,18 +181,18 @@ def partition_cells(points, cells, j, node, trees, items, start, stop, spare):
     return n_left, n_right - start
 
 
-def mass_below(x, width, node, gates, thresholds, widths, edges, cdfs, only_boxes):
+def mass_below(x, width, node, trees):
     """Mass at or below the threshold of a node of the kernel around `x`; width : half-width, nan: that of the node."""
-    gate = gates[node]
-    if not np.isnan(width):
-        return kernel_cdf(thresholds[node], x, width, gate["kernel"], edges, cdfs)
-    if only_boxes:
-        if x <= gate["low"]:
-            return 1.0
-        if x >= gate["high"]:
-            return 0.0
-        return (gate["high"] - x) / (gate["high"] - gate["low"])
-    return kernel_cdf(thresholds[node], x, widths[node], gate["kernel"], edges, cdfs)
+    gate = trees.gates[node]
+    if np.isnan(width):
+        if trees.only_boxes:
+            if x <= gate["low"]:
+                return 1.0
+            if x >= gate["high"]:
+                return 0.0
+            return (gate["high"] - x) / (gate["high"] - gate["low"])
+        width = trees.widths[node]
+    return kernel_cdf(trees.thresholds[node], x, width, gate["kernel"], trees.edges, trees.cdfs)
 
 
 def far_end(side, j, thresholds, frames, bounds):
@@ -197,6 +202,17 @@ def far_end(side, j, thresholds, frames, bounds):
     while frame >= 0:
         threshold = thresholds[frames[frame, NODE]]
         end = max(end, threshold) if side == LOWER else min(end, threshold)
+        frame = frames[frame, BEFORE]
+    return end
+
+
+def bound_mass(side, x, width, j, trees, frames, bounds):
+    """The largest `mass_below` of the nodes that bound feature `j` from below, or the smallest of those from above."""
+    end = 0.0 if side == LOWER else 1.0
+    frame = bounds[side, j]
+    while frame >= 0:
+        mass = mass_below(x, width, frames[frame, NODE], trees)
+        end = max(end, mass) if side == LOWER else min(end, mass)
         frame = frames[frame, BEFORE]
     return end
 
@@ -236,27 +252,9 @@ def divide(points, cells, node, begin, n_left, n_right, n_between, trees, lists)
         elif only_boxes and width < LARGEST_WIDTH:
             left = share * box_share(trees.thresholds[node], x, width, lo, hi)
         else:
-            lower = 0.0
-            frame = lists.bounds[LOWER, j]
-            while frame >= 0:
-                at = lists.frames[frame, NODE]
-                mass = mass_below(
-                    x, width, at, trees.gates, trees.thresholds, trees.widths, trees.edges, trees.cdfs, only_boxes
-                )
-                lower = max(lower, mass)
-                frame = lists.frames[frame, BEFORE]
-            upper = 1.0
-            frame = lists.bounds[UPPER, j]
-            while frame >= 0:
-                at = lists.frames[frame, NODE]
-                mass = mass_below(
-                    x, width, at, trees.gates, trees.thresholds, trees.widths, trees.edges, trees.cdfs, only_boxes
-                )
-                upper = min(upper, mass)
-                frame = lists.frames[frame, BEFORE]
-            mass = mass_below(
-                x, width, node, trees.gates, trees.thresholds, trees.widths, trees.edges, trees.cdfs, only_boxes
-            )
+            lower = bound_mass(LOWER, x, width, j, trees, lists.frames, lists.bounds)
+            upper = bound_mass(UPPER, x, width, j, trees, lists.frames, lists.bounds)
+            mass = mass_below(x, width, node, trees)
             left = share if mass >= upper else 0.0 if mass <= lower else share * (mass - lower) / (upper - lower)
         right = share - left
         if left > 0.0:
@@ -386,7 +384,10 @@ def add_kernel_trees(points, cells, numbers, offsets, output, block, trees, list
 
 
 def add_crisp_trees(points, numbers, offsets, output, tests, thresholds, subsets, value, out):
-    """Add the values of the leaves that each row reaches, for trees of crisp tests; arguments as above."""
+    """Add the values of the leaves that each row reaches, for trees of crisp tests.
+
+    Arguments are as in `add_kernel_trees` and `go_down`.
+    """
     n = points.shape[0]
     node = np.empty(LANES, np.uint32)
     for k in range(numbers.shape[0]):
@@ -394,21 +395,7 @@ def add_crisp_trees(points, numbers, offsets, output, tests, thresholds, subsets
         first = output[t]
         for begin in range(0, n, LANES):
             lanes = min(LANES, n - begin)
-            for lane in range(lanes):
-                node[lane] = offsets[t]
-            moving = True
-            while moving:
-                moving = False
-                for lane in range(lanes):
-                    at = node[lane]
-                    x = points[begin + lane, tests[at, 0]]
-                    side = int(x > thresholds[at])
-                    if subsets is not None:  # noqa: SIM102
-                        if np.isnan(thresholds[at]):
-                            side = int(not has_member(subsets, at, int(x)))
-                    below = tests[at, 1 + side]
-                    moving |= below != at
-                    node[lane] = below
+            go_down(points, begin, lanes, offsets[t], tests, thresholds, subsets, node)
             for lane in range(lanes):
                 for o in range(value.shape[1]):
                     out[begin + lane, first + o] += value[node[lane], o]

@@ -10,15 +10,7 @@ from softwood.explanations.loops.shapley import STEP, Scratch
 from softwood.explanations.shapley_exact import _plan
 from softwood.trees.forest import SoftForest
 from tests.reference.kernels import SHAPES
-from tests.reference.shapley import (
-    absent_factor,
-    background_worth,
-    factor,
-    interactions,
-    path_worth,
-    shapley,
-    way_to,
-)
+from tests.reference.shapley import absent_factor, background_worth, factor, interactions, path_worth, shapley, way_to
 from tests.reference.trees import random_points, random_tree
 
 SEEDS = range(4)

@@ -61,8 +61,10 @@ def test_losses_are_weighted(link, q):
     outputs = np.array([split.output(i, split.gate, split.values) for i in rows])
     expected = np.average(losses, weights=weights)
     assert loop.mean_loss(split.targets, weights, link, outputs) == pytest.approx(expected)
-    found = loop.split_loss(near(split, weights), link, split.gate, split.values, np.empty(q))
+    part, of_parts = np.arange(len(rows)) % 4, np.full(4, np.nan)
+    found = loop.split_loss(near(split, weights), link, split.gate, split.values, part, of_parts, np.empty(q))
     assert found == pytest.approx(weights.sum() * expected)
+    assert of_parts == pytest.approx([(weights * losses)[part == k].sum() for k in range(4)])
 
 
 # ------------------------------------------------------------------ a split

@@ -204,6 +204,7 @@ def test_trials_that_are_clearly_behind_end_early(monkeypatch, margins):
     model = KernelBoostingRegressor(random_state=0).fit(X, y)
     counts = [trial for trial in model.search_ if trial["stage"] == "rounds"]
     trials = model.search_[: -len(counts)]
+    del runs[-1]  # on half the rows, for the size of the errors
     best = min(trials, key=lambda trial: trial["loss"])
     assert counts[0]["losses"][: len(best["losses"])] == best["losses"], "it goes on with the best one"
     n_last = 2 * len(counts)

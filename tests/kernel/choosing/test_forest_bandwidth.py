@@ -57,13 +57,18 @@ def with_bandwidth(model, scale, **parameters):
     return clone(model).set_params(bandwidth=scale, verbose=0, **parameters)
 
 
+def refined(model):
+    """What says that a forest of a given bandwidth is refined if one of a chosen bandwidth is."""
+    return {} if is_classifier(model) else {"refine": model.bootstrap}
+
+
 def check_choice(model, tried, X, y, grid, **conditions):
     """The scale is the first one with the smallest loss, and the forest is the one with that bandwidth given."""
     scales, losses = list(tried), list(tried.values())
     assert model.bandwidth_ == scales[int(np.argmin(losses))]
     assert len(scales) >= 3
     np.testing.assert_array_equal(scales[: len(grid)], grid[: len(scales)])
-    given = with_bandwidth(model, model.bandwidth_).fit(X, y, **conditions)
+    given = with_bandwidth(model, model.bandwidth_, **refined(model)).fit(X, y, **conditions)
     np.testing.assert_array_equal(model.bandwidths_, given.bandwidths_)
     assert_same_forest(model.forest_, given.forest_)
     assert not hasattr(given, "bandwidth_")
@@ -189,7 +194,7 @@ def test_rules_are_those_of_the_tree(model_class, rule):
     tree.fit(X, y)
     np.testing.assert_array_equal(model.bandwidths_, tree.bandwidths_)
     assert not hasattr(model, "bandwidth_")
-    given = clone(model).set_params(bandwidth=model.bandwidths_, bandwidth_unit="absolute").fit(X, y)
+    given = with_bandwidth(model, model.bandwidths_, bandwidth_unit="absolute", **refined(model)).fit(X, y)
     assert_same_forest(model.forest_, given.forest_)
 
 

@@ -5,13 +5,7 @@ import pytest
 from softwood import KernelTreeClassifier, KernelTreeRegressor
 from softwood.core.columns import Columns
 from softwood.core.targets import read_classes, read_reals
-from softwood.kernel.data.bandwidths import (
-    LOO_GRID,
-    loo_widths,
-    silverman_widths,
-    standard_deviations,
-    stated_widths,
-)
+from softwood.kernel.data.bandwidths import LOO_GRID, loo_widths, silverman_widths, standard_deviations, stated_widths
 
 NAMES = ("a", "b=u", "b=v", "b=w", "c")
 COLUMNS = Columns(NAMES, np.array([0, 1, 1, 1, 2]), (None, ("u", "v", "w"), None), ("a", "b", "c"))

@@ -3,12 +3,7 @@
 import numpy as np
 import pytest
 
-from softwood import (
-    KernelBoostingRegressor,
-    KernelForestRegressor,
-    KernelTreeClassifier,
-    KernelTreeRegressor,
-)
+from softwood import KernelBoostingRegressor, KernelForestRegressor, KernelTreeClassifier, KernelTreeRegressor
 from softwood.kernel.data.binning import bin_features
 from softwood.kernel.data.column_statistics import standard_deviations
 from softwood.kernel.data.outliers import without_outliers

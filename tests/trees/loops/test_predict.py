@@ -10,9 +10,11 @@ from softwood.compiled.trees import (
     add_block,
     add_crisp_trees,
     add_kernel_trees,
+    bound_mass,
     crisp_leaves_fast,
     divide,
     far_end,
+    go_down,
     mass_below,
     next_list,
     partition,
@@ -84,6 +86,10 @@ def test_leaves_of_crisp_paths(seed, n_rows):
     out = np.full(n_rows, -1, np.int32)
     crisp_leaves_fast(X, tree._tests, tree._crisp_thresholds, None, out)
     assert out.tolist() == [slow_leaf(tree, x) for x in X]
+    node = np.full(8, 77, np.uint32)
+    last = X[-8:]
+    go_down(X, len(X) - len(last), len(last), 0, tree._tests, tree._crisp_thresholds, None, node)
+    assert node.tolist() == [slow_leaf(tree, x) for x in last] + [77] * (8 - len(last))
 
 
 @pytest.mark.tiny
@@ -170,14 +176,20 @@ def test_mass_below_a_threshold(shapes):
     tree = random_tree(3, shapes=shapes)
     trees = kernel_trees(tree)
     assert trees.only_boxes == (len(shapes) == 1)
-    arrays = trees.gates, trees.thresholds, trees.widths, trees.edges, trees.cdfs, trees.only_boxes
     for node in np.flatnonzero(tree.children_left >= 0):
         shape = shapes[tree.kernel[node]]
         for x in tree.threshold[node] + tree.width[node] * np.linspace(-2.5, 2.5, 21):
             expected = cdf(tree.threshold[node], x, tree.width[node], shape)
-            assert mass_below(x, np.nan, node, *arrays) == pytest.approx(expected, abs=1e-12)
+            assert mass_below(x, np.nan, node, trees) == pytest.approx(expected, abs=1e-12)
             own = cdf(tree.threshold[node], x, 0.7, shape)
-            assert mass_below(x, 0.7, node, *arrays) == pytest.approx(own, abs=1e-12)
+            assert mass_below(x, 0.7, node, trees) == pytest.approx(own, abs=1e-12)
+    frames, bounds = np.full((3, 5), -1, np.int64), np.full((2, 3), -1, np.int64)
+    frames[:, NODE], frames[1:, BEFORE], bounds[:, 2] = np.flatnonzero(tree.children_left >= 0)[:3], [0, 1], 2
+    masses = [mass_below(0.1, np.nan, node, trees) for node in frames[:, NODE].tolist()]
+    assert bound_mass(LOWER, 0.1, np.nan, 2, trees, frames, bounds) == max(masses)
+    assert bound_mass(UPPER, 0.1, np.nan, 2, trees, frames, bounds) == min(masses)
+    assert (bound_mass(LOWER, 0.1, np.nan, 0, trees, frames, bounds)) == 0.0
+    assert (bound_mass(UPPER, 0.1, np.nan, 0, trees, frames, bounds)) == 1.0
 
 
 @pytest.mark.tiny

@@ -89,6 +89,12 @@ def may_be_best(left_mass, total_mass, work, n_outputs, criterion, least):
     return up > (1.0 - 1e-12) * least * (left_mass * right_mass)
 
 
+def is_ahead(merit, left_mass, total, tie, best, best_mass):
+    """Whether a split is better than the best one so far: by its merit, or with the same merit by evener halves."""
+    nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total) - EVEN * total
+    return merit > best + tie or (merit > best - tie and nearer_halves)
+
+
 def scan_steps_single(atoms, n, lows, highs, total, total_sum, min_mass, tie):
     """`scan_box_single` for half-width 0: CART's scan."""
     least = min_mass * SLACK
@@ -249,8 +255,7 @@ def _scan_steps(atoms, n, lows, highs, total, n_outputs, min_mass, tie, criterio
             if not may_be_best(left_mass, total, work, n_outputs, criterion, best - tie):
                 continue
             merit = merit_of(left_mass, total, work, 1, n_outputs, criterion)
-            nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total) - EVEN * total
-            if merit > best + tie or (merit > best - tie and nearer_halves):
+            if is_ahead(merit, left_mass, total, tie, best, best_mass):
                 best = max(best, merit)
                 best_mass = left_mass
                 best_t = middle_of(highs[int(atoms[a, 1])], lows[int(atoms[a + 1, 1])])
@@ -319,8 +324,7 @@ def _scan_slopes(atoms, n, interval, total, n_outputs, min_mass, tie, criterion,
             if not may_be_best(left_mass, total, work, n_outputs, criterion, best - tie):
                 continue
             merit = merit_of(left_mass, total, work, 1, n_outputs, criterion)
-            nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total) - EVEN * total
-            if merit > best + tie or (merit > best - tie and nearer_halves):
+            if is_ahead(merit, left_mass, total, tie, best, best_mass):
                 best = max(best, merit)
                 best_mass = left_mass
                 best_t = middle_of(t, lines[begun, 0]) if is_gap else t

@@ -6,19 +6,19 @@ which they end; then the scan goes from breakpoint to breakpoint, as `softwood.k
 
 import numpy as np
 
-from softwood.kernel.growing.loops.scan import EVEN, LARGEST, SLACK, THIN, merit_of
-from softwood.kernel.growing.loops.scan_general import rising_order, scan_cells
+from softwood.kernel.growing.loops.scan import LARGEST, SLACK, THIN, is_ahead, merit_of
+from softwood.kernel.growing.loops.scan_general import (
+    add_exactly,
+    best_ahead,
+    place_point,
+    rising_order,
+    scan_cells,
+    spread_missing,
+)
 from softwood.trees.loops.thresholds import middle_of
 
 # A width whose inverse might overflow.
 TINY = 1e-300
-
-
-def add_exactly(total, rest, x):
-    """Add `x` to `total`, and to `rest` what that loses by rounding, without branches."""
-    larger = total + x
-    part = larger - total
-    return larger, rest + ((total - (larger - part)) + (x - part))
 
 
 def place_boxes(bins, kernels, feature, rows, begin, m, interval, cells):
@@ -90,17 +90,8 @@ def sort_boxes(cells, m, points, labels, n_outputs, knots, work):
         knots.rates[a] = cells[2, k]
         cells[3, a] = cells[1, k]
         atoms[a, 0] = cells[0, k]
-        atoms[a, 2] = points[k, 0]
-        for o in range(n_outputs):
-            atoms[a, 3 + o] = 0.0 if has_labels else points[k, 1 + o]
-        if has_labels:
-            atoms[a, 3 + labels[k]] = points[k, 0]
-    if missing > 0.0:
-        for a in range(n):
-            part = atoms[a, 2] / (total - missing)
-            atoms[a, 2] += part * missing
-            for o in range(n_outputs):
-                atoms[a, 3 + o] += part * work[1, o]
+        place_point(points, labels, k, n_outputs, atoms, a)
+    spread_missing(missing, total - missing, n_outputs, work, atoms, n)
     for a in range(n):
         knots.times[a] = cells[3, a]
     row = rising_order(knots.times, n, knots.orders)
@@ -117,9 +108,7 @@ def scan_boxes(n, ends, total, interval, goal, knots, work):
     Parameters
     ----------
     n, ends, total : what `sort_boxes` returns;  interval : the node's
-    work : (5, >= n_outputs) sums of all points, and scratch space: left sums, their slopes, left sums that are tried,
-        and what the slopes have lost by rounding. Narrow kernels have steep slopes: what they leave behind would swamp
-        the slopes of wide ones.
+    work : as in `scan_general`, with the sums of all points
 
     Returns
     -------
@@ -127,10 +116,9 @@ def scan_boxes(n, ends, total, interval, goal, knots, work):
     """
     atoms, starts, rates, stops = knots.atoms, knots.times, knots.rates, knots.open_rates
     lo, hi = interval
-    min_mass, tie, q = goal.min_mass, goal.tie, goal.n_outputs
+    min_mass, q = goal.min_mass, goal.n_outputs
     least = min_mass * SLACK
     most = total - least
-    margin = 0.5 * (min_mass - least)  # a breakpoint as near as this is as good, and may be moved to a gap's middle
     best = -np.inf
     best_t = np.nan
     best_mass = 0.0
@@ -152,9 +140,7 @@ def scan_boxes(n, ends, total, interval, goal, knots, work):
             is_gap = begun == ended
             if left_mass >= least and left_mass <= most and (is_gap or (t > lo and t < hi)):
                 merit = merit_of(left_mass, total, work, 1, q, goal.criterion)
-                if merit > best - tie and (
-                    merit > best + tie or abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total) - EVEN * total
-                ):
+                if is_ahead(merit, left_mass, total, goal.tie, best, best_mass):
                     best_mass = left_mass
                     best_t = middle_of(t, t_next) if is_gap else t
                     best = max(best, merit)
@@ -163,22 +149,9 @@ def scan_boxes(n, ends, total, interval, goal, knots, work):
                 step = t_next - t
                 reach = left_mass + rate_mass * step
                 if (left_mass < least and reach > min_mass) or (left_mass < total - min_mass and reach > most):
-                    for side in range(2):  # where one side has exactly the minimum
-                        wanted = min_mass if side == 0 else total - min_mass
-                        if (
-                            left_mass + margin < wanted
-                            and wanted < reach - margin
-                            and wanted >= least
-                            and wanted <= most
-                        ):
-                            part = (wanted - left_mass) / rate_mass
-                            for o in range(q):
-                                work[3, o] = work[1, o] + (work[2, o] + work[4, o]) * part
-                            merit = merit_of(wanted, total, work, 3, q, goal.criterion)
-                            if merit > best + tie:
-                                best = merit
-                                best_t = t + part
-                                best_mass = wanted
+                    best, best_t, best_mass = best_ahead(
+                        t, left_mass, reach, rate_mass, total, goal, work, best, best_t, best_mass
+                    )
                 left_mass = reach
                 for o in range(q):
                     work[1, o] += (work[2, o] + work[4, o]) * step

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from softwood.kernel.growing.loops.scan import EVEN, scan_box, scan_box_single, sum_atoms
+from softwood.kernel.growing.loops.scan import is_ahead, scan_box, scan_box_single, sum_atoms
 from softwood.kernel.growing.loops.scan_general import scan_atoms
 from softwood.kernel.growing.loops.subset import scan_category, set_members
 from softwood.trees.loops.sets import is_category
@@ -60,11 +60,9 @@ def is_better(merit, left_mass, best, best_mass, crisp, goal):
 
     A crisp split without gain is still worth a try (two crossed features); a soft one may never come to an end.
     """
-    gain, total, tie = merit - goal.base, goal.total, goal.tie
-    if not (gain > tie or (gain >= -tie and crisp)):
-        return False
-    nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total) - EVEN * total
-    return merit > best + tie or (merit > best - tie and nearer_halves)
+    gain = merit - goal.base
+    is_worth_it = gain > goal.tie or (gain >= -goal.tie and crisp)
+    return is_worth_it and is_ahead(merit, left_mass, goal.total, goal.tie, best, best_mass)
 
 
 def keep_subset(bins, j, last, rare, left_mass, total, search, subsets, line):

@@ -6,7 +6,7 @@ Here the breakpoints of different atoms interleave in any way, so they are liste
 
 import numpy as np
 
-from softwood.kernel.growing.loops.scan import EVEN, SLACK, THIN, merit_of
+from softwood.kernel.growing.loops.scan import SLACK, THIN, is_ahead, merit_of
 from softwood.trees.loops.kernel import kernel_cdf
 from softwood.trees.loops.thresholds import middle_of
 
@@ -117,12 +117,11 @@ def place_knots(x, width, shape, edges, cdfs, lower, upper, owner, knots, at):
     return at + 1
 
 
-def _add(total, rest, x):
-    """Add `x` to `total`, and to `rest` what that loses by rounding (Neumaier)."""
+def add_exactly(total, rest, x):
+    """Add `x` to `total`, and to `rest` what that loses by rounding, without branches."""
     larger = total + x
-    if abs(total) >= abs(x):
-        return larger, rest + ((total - larger) + x)
-    return larger, rest + ((x - larger) + total)
+    part = larger - total
+    return larger, rest + ((total - (larger - part)) + (x - part))
 
 
 def _begin(atoms, n, n_outputs, work):
@@ -143,11 +142,27 @@ def _begin(atoms, n, n_outputs, work):
     return total
 
 
-def _merit_ahead(step, left_mass, total, work, n_outputs, criterion):
-    """Merit of a threshold further on by `step`, within the piece where slopes stay as they are; left_mass : there."""
-    for k in range(n_outputs):
-        work[3, k] = work[1, k] + (work[2, k] + work[4, k]) * step
-    return merit_of(left_mass, total, work, 3, n_outputs, criterion)
+def best_ahead(t, left_mass, reach, rate_mass, total, goal, work, best, best_t, best_mass):
+    """The best split, after the thresholds further on at which a side has exactly the minimum mass.
+
+    Parameters
+    ----------
+    left_mass, rate_mass, reach : mass on the left of `t`, its slope, and the mass at the end of the piece with it
+    work : as in `scan_general`
+    best, best_t, best_mass : merit, threshold and left mass of the best split so far
+    """
+    least = goal.min_mass * SLACK
+    margin = 0.5 * (goal.min_mass - least)  # a breakpoint as near is as good, and may be moved to a gap's middle
+    for side in range(2):
+        wanted = goal.min_mass if side == 0 else total - goal.min_mass
+        if left_mass + margin < wanted and wanted < reach - margin and wanted >= least and wanted <= total - least:
+            part = (wanted - left_mass) / rate_mass
+            for o in range(goal.n_outputs):
+                work[3, o] = work[1, o] + (work[2, o] + work[4, o]) * part
+            merit = merit_of(wanted, total, work, 3, goal.n_outputs, goal.criterion)
+            if merit > best + goal.tie:
+                best, best_t, best_mass = merit, t + part, wanted
+    return best, best_t, best_mass
 
 
 def scan_general(knots, n_knots, atoms, n, interval, goal, work):
@@ -166,11 +181,10 @@ def scan_general(knots, n_knots, atoms, n, interval, goal, work):
     """
     times, rates, open_rates = knots.times, knots.rates, knots.open_rates
     lo, hi = interval
-    min_mass, tie, q = goal.min_mass, goal.tie, goal.n_outputs
+    q = goal.n_outputs
     total = _begin(atoms, n, q, work)
-    least = min_mass * SLACK
+    least = goal.min_mass * SLACK
     most = total - least
-    margin = 0.5 * (min_mass - least)  # a breakpoint as near as this is as good, and may be moved to a gap's middle
     rest_mass = 0.0
     row = rising_order(times, n_knots, knots.orders)
     # An atom is open while its share is between 0 and 1; with none open the left sums are flat.
@@ -189,9 +203,7 @@ def scan_general(knots, n_knots, atoms, n, interval, goal, work):
         if t_next > t:
             if left_mass >= least and left_mass <= most and (n_open == 0 or (t > lo and t < hi)):
                 merit = merit_of(left_mass, total, work, 1, q, goal.criterion)
-                if merit > best - tie and (
-                    merit > best + tie or abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total) - EVEN * total
-                ):
+                if is_ahead(merit, left_mass, total, goal.tie, best, best_mass):
                     best_mass = left_mass
                     best_t = middle_of(t, t_next) if n_open == 0 else t
                     best = max(best, merit)
@@ -199,15 +211,9 @@ def scan_general(knots, n_knots, atoms, n, interval, goal, work):
             if rate_mass > 0.0:
                 step = t_next - t
                 reach = left_mass + rate_mass * step
-                for side in range(2):
-                    wanted = min_mass if side == 0 else total - min_mass
-                    if left_mass + margin < wanted and wanted < reach - margin and wanted >= least and wanted <= most:
-                        part = (wanted - left_mass) / rate_mass
-                        merit = _merit_ahead(part, wanted, total, work, q, goal.criterion)
-                        if merit > best + tie:
-                            best = merit
-                            best_t = t + part
-                            best_mass = wanted
+                best, best_t, best_mass = best_ahead(
+                    t, left_mass, reach, rate_mass, total, goal, work, best, best_t, best_mass
+                )
                 left_mass = reach
                 for k in range(q):
                     work[1, k] += (work[2, k] + work[4, k]) * step
@@ -227,11 +233,11 @@ def scan_general(knots, n_knots, atoms, n, interval, goal, work):
                 after = 0.0
                 n_open -= 1
             open_rates[a] = after
-            slope_mass, rest_mass = _add(slope_mass, rest_mass, -atoms[a, 2] * before)
-            slope_mass, rest_mass = _add(slope_mass, rest_mass, atoms[a, 2] * after)
+            slope_mass, rest_mass = add_exactly(slope_mass, rest_mass, -atoms[a, 2] * before)
+            slope_mass, rest_mass = add_exactly(slope_mass, rest_mass, atoms[a, 2] * after)
             for k in range(q):
-                work[2, k], work[4, k] = _add(work[2, k], work[4, k], -atoms[a, 3 + k] * before)
-                work[2, k], work[4, k] = _add(work[2, k], work[4, k], atoms[a, 3 + k] * after)
+                work[2, k], work[4, k] = add_exactly(work[2, k], work[4, k], -atoms[a, 3 + k] * before)
+                work[2, k], work[4, k] = add_exactly(work[2, k], work[4, k], atoms[a, 3 + k] * after)
         if n_open == 0:
             slope_mass = 0.0
             rest_mass = 0.0
@@ -239,6 +245,29 @@ def scan_general(knots, n_knots, atoms, n, interval, goal, work):
                 work[2, k] = 0.0
                 work[4, k] = 0.0
     return best, best_t, best_mass
+
+
+def place_point(points, labels, k, n_outputs, atoms, a):
+    """Mass and sums of targets of point `k`, or its mass in its class, as those of atom `a`."""
+    atoms[a, 2] = points[k, 0]
+    has_labels = points.shape[1] == 1
+    for o in range(n_outputs):
+        atoms[a, 3 + o] = 0.0 if has_labels else points[k, 1 + o]
+    if has_labels:
+        atoms[a, 3 + labels[k]] = points[k, 0]
+
+
+def spread_missing(missing, observed, n_outputs, work, atoms, n):
+    """Spread points without a value over `n` atoms in proportion to their masses, `observed` in total.
+
+    missing : mass of these points, whose sums are in the second row of `work`
+    """
+    if missing > 0.0:
+        for a in range(n):
+            part = atoms[a, 2] / observed
+            atoms[a, 2] += part * missing
+            for o in range(n_outputs):
+                atoms[a, 3 + o] += part * work[1, o]
 
 
 def scan_points(cells, points, labels, m, shape, edges, cdfs, interval, goal, knots, work):
@@ -274,19 +303,10 @@ def scan_points(cells, points, labels, m, shape, edges, cdfs, interval, goal, kn
                     work[1, o] += points[k, 1 + o]
             continue
         at = place_knots(cells[0, k], cells[1, k], shape, edges, cdfs, cells[2, k], cells[3, k], n, knots, at)
-        atoms[n, 2] = points[k, 0]
+        place_point(points, labels, k, n_outputs, atoms, n)
         observed += points[k, 0]
-        for o in range(n_outputs):
-            atoms[n, 3 + o] = 0.0 if has_labels else points[k, 1 + o]
-        if has_labels:
-            atoms[n, 3 + labels[k]] = points[k, 0]
         n += 1
-    if missing > 0.0:
-        for a in range(n):
-            part = atoms[a, 2] / observed
-            atoms[a, 2] += part * missing
-            for o in range(n_outputs):
-                atoms[a, 3 + o] += part * work[1, o]
+    spread_missing(missing, observed, n_outputs, work, atoms, n)
     return scan_general(knots, at, atoms, n, interval, goal, work)
 
 

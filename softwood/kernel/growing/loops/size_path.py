@@ -6,10 +6,10 @@ from softwood.kernel.growing.loops.divide import left_parts, share_out
 from softwood.kernel.growing.loops.frontier import find_intervals
 
 
-def row_loss(prediction, truth, i, counts_wrong):
-    """Squared error of the prediction of row `i`; both are (n, q).
+def add_loss(prediction, truth, i, weight, counts_wrong, out, line):
+    """Add the loss of the prediction of row `i` and its square, times a weight, to a line of `out`.
 
-    With `counts_wrong`, the mean of this and of 1 for a wrong class.
+    The loss is the squared error; with `counts_wrong`, the mean of this and of 1 for a wrong class.
     """
     loss = 0.0
     largest = 0
@@ -17,7 +17,10 @@ def row_loss(prediction, truth, i, counts_wrong):
         loss += (prediction[i, o] - truth[i, o]) ** 2
         if prediction[i, o] > prediction[i, largest]:
             largest = o
-    return 0.5 * (loss + 1.0 - truth[i, largest]) if counts_wrong else loss
+    if counts_wrong:
+        loss = 0.5 * (loss + 1.0 - truth[i, largest])
+    out[line, 0] += weight * loss
+    out[line, 1] += weight * loss * loss
 
 
 def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, truth, weights, counts_wrong, out):
@@ -30,7 +33,7 @@ def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, t
     lines, subsets : (n_nodes,) the grown nodes, of type `tree_groups.NODE`; and their sets of categories
     order : (n_splits,) the nodes that are split, in the order of their splits
     values : (n_nodes, q) predictions of the nodes
-    counts_wrong : whether wrong classes count, see `row_loss`
+    counts_wrong : whether wrong classes count, see `add_loss`
     rows : (m,) rows of `bins`;  truth, weights : (m, q) and (m,) what is true for them, and their weights
     out : (n_splits + 1, 2) filled with weighted sums of the losses and of their squares
     """
@@ -57,9 +60,7 @@ def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, t
         place[rows[k]] = k
         for o in range(values.shape[1]):
             prediction[k, o] = values[0, o]
-        loss = row_loss(prediction, truth, k, counts_wrong)
-        out[0, 0] += weights[k] * loss
-        out[0, 1] += weights[k] * loss * loss
+        add_loss(prediction, truth, k, weights[k], counts_wrong, out, 0)
     size[0] = m
     end = m
     intervals = np.empty((2, widths.shape[0]))
@@ -83,9 +84,7 @@ def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, t
         for k in range(n_rows):  # what the node has predicted goes
             i = place[node_rows[first + k]]
             touched[k] = i
-            loss = row_loss(prediction, truth, i, counts_wrong)
-            out[step + 1, 0] -= weights[i] * loss
-            out[step + 1, 1] -= weights[i] * loss * loss
+            add_loss(prediction, truth, i, -weights[i], counts_wrong, out, step + 1)
             for o in range(values.shape[1]):
                 prediction[i, o] -= shares[first + k] * values[node, o]
         threshold = lines[node]["threshold"]
@@ -110,8 +109,5 @@ def losses_by_size(bins, widths, kernels, lines, subsets, order, values, rows, t
                 for o in range(values.shape[1]):
                     prediction[i, o] += shares[begin[below] + k] * values[below, o]
         for k in range(n_rows):
-            i = touched[k]
-            loss = row_loss(prediction, truth, i, counts_wrong)
-            out[step + 1, 0] += weights[i] * loss
-            out[step + 1, 1] += weights[i] * loss * loss
+            add_loss(prediction, truth, touched[k], weights[touched[k]], counts_wrong, out, step + 1)
         end += n_left

@@ -13,7 +13,7 @@ cdef (i64, i64) merge_rare(f64[:, ::1] atoms, i64 n, i64 n_outputs, f64 least, i
 @cython.locals(a=i64, o=i64, step=i64)
 cdef void order_keys(const f64[:, ::1] atoms, i64 n, i64 n_outputs, f64 total, f64[:, ::1] work, f64[:, ::1] means, f64[::1] keys) noexcept nogil
 
-@cython.locals(a=i64, best_last=i64, nearer_halves=bint, o=i64, r=i64)
+@cython.locals(a=i64, best_last=i64, o=i64, r=i64)
 cdef (f64, i64, f64) scan_subset(const f64[:, ::1] atoms, i64 n, i64 n_outputs, f64[:, ::1] work, const i64[::1] order, Goal goal) noexcept nogil
 
 @cython.locals(a=i64, c=i64, last=i64, n_bins=i64, offset=i64, r=i64, rare=i64)

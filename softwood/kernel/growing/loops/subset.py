@@ -12,7 +12,7 @@ the larger mass if there is no group.
 
 import numpy as np
 
-from softwood.kernel.growing.loops.scan import EVEN, SLACK, merit_of
+from softwood.kernel.growing.loops.scan import SLACK, is_ahead, merit_of
 from softwood.trees.loops.sets import has_member
 
 # Rank of a bin that a node has no points of.
@@ -210,8 +210,7 @@ def scan_subset(atoms, n, n_outputs, work, order, goal):
             work[1, o] += atoms[a, 3 + o]
         if left_mass >= least and total - left_mass >= least:
             merit = merit_of(left_mass, total, work, 1, n_outputs, goal.criterion)
-            nearer_halves = abs(2.0 * left_mass - total) < abs(2.0 * best_mass - total) - EVEN * total
-            if merit > best + tie or (merit > best - tie and nearer_halves):
+            if is_ahead(merit, left_mass, total, tie, best, best_mass):
                 best = max(best, merit)
                 best_mass = left_mass
                 best_last = r

@@ -9,6 +9,7 @@ from softwood.compiled.growing import (
     _merit_at_least,
     _scan_slopes,
     _scan_steps,
+    is_ahead,
     may_be_best,
     merit_of,
     other_squares_of,
@@ -186,6 +187,15 @@ def test_merit_where_the_left_mass_is_given(q):
     found = _merit_at_least(1.3, 1.0, 0.5, 5.0, work, q, SQUARED)
     assert found == pytest.approx(merit(1.3, sums, 3.7, totals - sums, "squared"), rel=1e-12)
     np.testing.assert_array_equal(work[:3], [totals, left, slope])
+
+
+@pytest.mark.tiny
+def test_ties_are_won_by_even_halves():
+    assert is_ahead(2.0, 1.0, 10.0, 0.1, 1.5, 5.0)
+    assert not is_ahead(1.4, 5.0, 10.0, 0.1, 1.5 + 1e-9, 1.0)
+    assert is_ahead(1.45, 5.0, 10.0, 0.1, 1.5, 4.0)
+    assert not is_ahead(1.55, 4.0, 10.0, 0.1, 1.5, 5.0)
+    assert not is_ahead(1.5, 5.0, 10.0, 0.1, 1.5, 5.0 - 1e-12)
 
 
 @pytest.mark.tiny

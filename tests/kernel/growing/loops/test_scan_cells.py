@@ -1,21 +1,11 @@
 """Boxes whose half-widths differ from cell to cell: against the slow search, and against the scan for all kernels."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from softwood.compiled.growing import (
-    add_exactly,
-    is_by_cell,
-    place_boxes,
-    scan_boxes,
-    scan_column,
-    scan_points,
-    sort_boxes,
-)
+from softwood.compiled.growing import is_by_cell, place_boxes, scan_boxes, scan_column, scan_points, sort_boxes
 from softwood.kernel.growing.loops.groups import Bins, Goal, Kernels
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.kernel.growing.loops.tree_groups import Search
@@ -141,17 +131,6 @@ def test_the_scan_of_sorted_boxes_finds_the_gap_between_them():
     merit, threshold, left = scan_boxes(*sorted_boxes, EVERYWHERE, goal, search.knots, search.work)
     assert (merit, left) == pytest.approx((0.0**2 / 2 + 2.0**2 / 2, 2.0))
     assert 1.0 <= threshold <= 2.5
-
-
-@pytest.mark.tiny
-@given(st.lists(st.floats(-1e200, 1e200), min_size=1, max_size=20))
-def test_sums_with_what_rounding_loses(numbers):
-    total, rest = 0.0, 0.0
-    for x in numbers:
-        total, rest = add_exactly(total, rest, x)
-    exact = sum(map(Fraction, numbers))
-    size = float(sum(abs(Fraction(x)) for x in numbers))
-    assert abs(float(Fraction(total) + Fraction(rest) - exact)) <= 1e-28 * size
 
 
 @pytest.mark.tiny

@@ -6,18 +6,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from softwood.compiled.growing import (
-    _add,
     _begin,
-    _merit_ahead,
+    add_exactly,
+    best_ahead,
     knot_place,
     merge_runs,
     place_knots,
+    place_point,
     rising_order,
     scan_atoms,
     scan_box,
     scan_cells,
     scan_general,
     scan_points,
+    spread_missing,
 )
 from softwood.kernel.growing.loops.groups import Bins, Goal, Kernels
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
@@ -302,15 +304,16 @@ def test_a_crisp_point_and_a_thin_slice_are_steps():
 
 
 @pytest.mark.tiny
-@given(st.lists(st.floats(-1e3, 1e3).map(lambda x: x**7), max_size=20))
+@given(st.lists(st.floats(-1e200, 1e200), min_size=1, max_size=20))
 def test_sums_with_what_rounding_loses(numbers):
     total, rest = 0.0, 0.0
     for x in numbers:
-        total, rest = _add(total, rest, x)
-    exact, size = sum(map(Fraction, numbers)), sum(map(abs, numbers))
-    assert abs(Fraction(total) + Fraction(rest) - exact) <= Fraction(1e-30) * len(numbers) * Fraction(size)
-    assert _add(1e16, 0.0, 1.5) == (1e16 + 2.0, -0.5)
-    assert _add(1.5, 0.0, 1e16) == (1e16 + 2.0, -0.5)
+        total, rest = add_exactly(total, rest, x)
+    exact = sum(map(Fraction, numbers))
+    size = float(sum(abs(Fraction(x)) for x in numbers))
+    assert abs(float(Fraction(total) + Fraction(rest) - exact)) <= 1e-28 * size
+    assert add_exactly(1e16, 0.0, 1.5) == (1e16 + 2.0, -0.5)
+    assert add_exactly(1.5, 0.0, 1e16) == (1e16 + 2.0, -0.5)
 
 
 @pytest.mark.tiny
@@ -323,14 +326,30 @@ def test_a_scan_begins_with_nothing_on_the_left():
 
 
 @pytest.mark.tiny
+def test_points_as_atoms():
+    atoms = np.full((3, 5), 7.0)
+    place_point(np.array([[9.0], [2.0]]), np.array([0, 1], np.int32), 1, 2, atoms, 0)
+    place_point(np.array([[3.0, -1.0, 0.5]]), np.empty(0, np.int32), 0, 2, atoms, 1)
+    assert atoms[:, 2:].tolist() == [[2.0, 0.0, 2.0], [3.0, -1.0, 0.5], [7.0] * 3]
+    work = np.array([[np.nan] * 2, [1.0, 2.0]])
+    spread_missing(0.0, 5.0, 2, work, atoms, 2)
+    assert atoms[0, 2:].tolist() == [2.0, 0.0, 2.0]
+    spread_missing(10.0, 5.0, 2, work, atoms, 2)
+    np.testing.assert_allclose(atoms[:, 2:], [[6.0, 0.4, 2.8], [9.0, -0.4, 1.7], [7.0] * 3])
+
+
+@pytest.mark.tiny
 @pytest.mark.parametrize("criterion", CRITERIA)
-def test_merit_of_a_threshold_further_on(criterion):
+def test_a_threshold_further_on_at_which_a_side_has_the_minimum(criterion):
     q = 1 if criterion == BINARY_ENTROPY else 2
     totals, left, slope, rest = np.array([[3.0, 2.0], [0.5, 0.25], [1.0, 0.5], [0.25, 0.125]])[:, :q]
     work = np.array([totals, left, slope, np.full(q, np.nan), rest])
     ahead = left + 0.4 * (slope + rest)
     expected = merit(1.5, ahead, 3.5, totals - ahead, CRITERION_NAMES[criterion])
-    assert _merit_ahead(0.4, 1.5, 5.0, work, q, criterion) == pytest.approx(expected, rel=1e-12)
+    goal, before = goal_of(1.5, q, criterion), (expected - 1.0, -7.0, 2.5)
+    assert best_ahead(2.0, 1.1, 2.1, 1.0, 5.0, goal, work, *before) == pytest.approx((expected, 2.4, 1.5), rel=1e-12)
+    assert best_ahead(2.0, 1.1, 1.4, 1.0, 5.0, goal, work, *before) == before, "it is not reached"
+    assert best_ahead(2.0, 1.1, 2.1, 1.0, 5.0, goal, work, expected, -7.0, 2.5) == (expected, -7.0, 2.5)
     assert work[:3].tolist() == [totals.tolist(), left.tolist(), slope.tolist()]
 
 

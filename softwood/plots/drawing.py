@@ -1,32 +1,47 @@
-"""Bars, legends, and the largest of many columns, the others added up."""
+"""What plots share: the import of matplotlib, axes, colours, bars, legends, and the largest of many columns."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from softwood.plots.colours import colours, drawing
+from softwood.core.estimators import complete
+from softwood.core.extras import require
+from softwood.core.parameters import check_integer
 
-__all__ = [
-    "bars_height",
-    "check_most",
-    "draw_bars",
-    "largest",
-    "legend_above",
-    "new_axes",
-    "rest_name",
-    "with_rest",
-]
+Function = TypeVar("Function")
+
+# Seven colours that are easy to distinguish, also with colour blindness (Okabe and Ito).
+_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+REST = (0.75, 0.75, 0.75)  # colour of the sum of all others
 
 
-def check_most(n: Any, default: int) -> int:
+_ARGUMENTS = {"ax": "matplotlib Axes or None\n    Axes to draw into. None creates a new figure."}
+_RESULTS = "Returns\n-------\nmatplotlib Axes\n    The axes that were drawn into."
+
+
+def draws(function: Function) -> Function:
+    """A function that draws into its argument `ax` and returns these axes, which its docstring need not say."""
+    complete(function, _ARGUMENTS, _RESULTS)
+    return function
+
+
+def colours(n: int) -> np.ndarray:
+    """Colours of `n` classes, rows or columns, (n, 3)."""
+    if n <= len(_COLOURS):
+        return drawing("colors").to_rgba_array(_COLOURS[:n])[:, :3]
+    return drawing("cm").turbo(np.linspace(0.05, 0.95, n))[:, :3]
+
+
+def drawing(module: str, purpose: str = "Drawing") -> Any:
+    """A module of matplotlib; if it is not installed, raises an error with the command that installs it."""
+    return require(f"matplotlib.{module}", "plots", purpose)
+
+
+def check_most(caller: str, n: Any, default: int) -> int:
     """Check the number of columns to show; None is the default."""
-    if n is None:
-        return default
-    if not isinstance(n, int | np.integer) or isinstance(n, bool) or n < 1:
-        raise ValueError(f"The 'n' parameter must be an int in the range [1, inf) or None. Got {n!r} instead.")
-    return int(n)
+    return check_integer(caller, "n", n, low=1, or_none=True) or default
 
 
 def largest(sizes: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
