@@ -83,7 +83,7 @@ def test_subsamples_in_tables_of_categories(rows):
     X, y = rows()
     matrix = pd.get_dummies(X).to_numpy(dtype=float) if isinstance(X, pd.DataFrame) else X
     group = draws_of(matrix, read_classes(y), np.ones(len(y)), 0).group
-    drawn = _draw_rows(group, 0.5, np.random.default_rng(0))
+    drawn = _draw_rows(group, int(group.max()) + 1, 0.5, np.random.default_rng(0))
     assert 0.4 < len(drawn) / len(y) < 0.6
 
 
