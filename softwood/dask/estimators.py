@@ -249,10 +249,6 @@ class KernelBoostingClassifier(_Probabilities, _OnCluster, boosting.KernelBoosti
         ----------
         X : Dask array, Dask frame, array-like or data frame
             The rows to predict.
-        measurement_error : dict, array-like or None, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
-            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
-            columns.
 
         Returns
         -------

@@ -281,8 +281,6 @@ class _KernelTree(SearchedKernelModel):
             The rows. Text and category columns of frames are categories. Missing values are allowed everywhere.
         y : array-like of shape (n_rows,)
             Labels or targets.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows. A weight of 2 has the same effect as repeating the row.
 
         Returns
         -------

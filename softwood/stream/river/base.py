@@ -63,6 +63,13 @@ class RiverModel(FollowedErrors):
         Every split of the present model, and every test that was replaced, in order.
     drifts : list of DriftEvent
         Alarms of the detectors of the tree or forest, in order.
+
+    Arguments of methods
+    --------------------
+    x : dict
+        The features. None and nan are missing values.
+    X : pandas.DataFrame
+        The rows.
     """
 
     _estimator_class: type
