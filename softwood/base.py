@@ -31,18 +31,6 @@ from softwood.trees.tree import SoftTree
 from softwood.uncertainty.held_out import HeldOut
 from softwood.uncertainty.methods import CalibratedClassifier, CalibratedRegressor
 
-__all__ = [
-    "BatchEstimator",
-    "ClassifierBase",
-    "Fit",
-    "RegressorBase",
-    "TreeClassifier",
-    "TreeEstimator",
-    "as_counts",
-    "read_weights",
-    "rows_with_weight",
-]
-
 _SORTS = (
     "This {} predicts several quantiles and sorts them, which exports do not do; fit a model for each quantile, or "
     "export its forest_."

@@ -24,8 +24,6 @@ from softwood.trees.gates import Gate
 from softwood.trees.one_hot import one_hot_trees
 from softwood.trees.tree import SoftTree
 
-__all__ = ["FittedModel", "LinearPart"]
-
 # Types of labels and categories that mean the same in every language.
 PLAIN_TYPES = (str, bool, int, float)
 

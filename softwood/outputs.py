@@ -12,8 +12,6 @@ from softwood.core.losses import BinaryLogLoss, Loss, PoissonDeviance, SoftmaxLo
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
-__all__ = ["FINAL_LINKS", "Outputs", "final_link"]
-
 # From the mean or the sum of the trees to the predictions.
 FINAL_LINKS = ("identity", "logistic", "softmax", "exp")
 

@@ -28,8 +28,6 @@ from softwood.trees.forest import SoftForest
 from softwood.trees.nodes import KernelShapes
 from softwood.trees.tree import SoftTree
 
-__all__ = ["SoftenedClassifier", "SoftenedRegressor", "soften"]
-
 # Bandwidths that "auto" compares, in standard deviations of the columns.
 GRID = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0)
 # "auto" compares on at most this many rows, evenly spaced.

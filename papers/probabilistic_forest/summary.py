@@ -21,6 +21,7 @@ TITLES = {
     "boosting_given": "kernel boosting, given the errors",
     "boosting_given_in_fit": "kernel boosting, given the errors in fit too",
     "boosting_fast_given": "kernel boosting, quality fast, given the errors",
+    "boosting_small_given": "kernel boosting, 50 rounds of given settings, given the errors",
 }
 
 

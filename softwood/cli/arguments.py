@@ -9,11 +9,6 @@ from typing import Any
 
 from softwood.cli.errors import UsageError
 
-__all__ = [
-    "add_columns", "add_data", "add_general", "add_model", "add_number", "add_output", "add_seed", "add_settings",
-    "add_target", "check_output", "read_settings", "target_of",
-]  # fmt: skip
-
 
 def add_data(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
     """The table."""

@@ -9,8 +9,6 @@ from typing import Any
 from softwood.cli.arguments import add_data, add_general, add_model, add_number
 from softwood.cli.errors import UsageError
 
-__all__ = ["add", "run"]
-
 
 def add(commands: Any) -> None:
     """Describe the arguments."""

@@ -11,8 +11,6 @@ from softwood.cli.arguments import add_columns, add_data, add_general, add_seed,
 from softwood.cli.errors import UsageError
 from softwood.cli.names import BATCH, STREAM
 
-__all__ = ["add", "run"]
-
 PEERS = ("sklearn-tree", "sklearn-forest", "sklearn-boosting")
 DEFAULT = ("kernel-tree", "kernel-forest", "kernel-boosting", *PEERS)
 N_REPEATS, N_FOLDS = 5, 2

@@ -9,8 +9,6 @@ from typing import Any
 
 from softwood.cli.arguments import add_seed, check_output
 
-__all__ = ["add", "demo_models", "run", "run_demo"]
-
 FORMATS = (".png", ".pdf", ".svg", ".jpg")
 # The two columns that are drawn: the classes overlap along a slanted border.
 _PAIR = ("worst area", "worst smoothness")

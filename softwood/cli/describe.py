@@ -10,8 +10,6 @@ from softwood.cli.arguments import add_data, add_general, add_target
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["add", "run"]
-
 
 def add(commands: Any) -> None:
     """Describe the arguments."""

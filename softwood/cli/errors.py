@@ -1,7 +1,5 @@
 """What a command ends with if it cannot do its work."""
 
-__all__ = ["CommandError", "UsageError"]
-
 
 class CommandError(Exception):
     """The work failed; exit status 1."""

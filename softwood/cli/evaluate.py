@@ -16,8 +16,6 @@ from softwood.cli.arguments import (
 )  # fmt: skip
 from softwood.cli.errors import CommandError, UsageError
 
-__all__ = ["add", "run"]
-
 
 def add(commands: Any) -> None:
     """Describe the arguments."""

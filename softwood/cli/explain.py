@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from softwood.explanations import Explanation, ShapleyValues
     from softwood.fitted import FittedModel
 
-__all__ = ["add", "run"]
-
 # Largest table of Shapley values.
 _MOST_OUTPUTS, _MOST_COLUMNS = 6, 20
 

@@ -8,8 +8,6 @@ from typing import Any
 from softwood.cli.arguments import add_general, add_model, add_number, add_output, check_output
 from softwood.cli.errors import CommandError, UsageError
 
-__all__ = ["add", "run"]
-
 # What it is, and the function of `softwood.export` that makes it.
 FORMATS = {
     "json": ("JSON with a published schema", "to_json"),

@@ -21,8 +21,6 @@ from softwood.cli.arguments import (
 from softwood.cli.errors import UsageError
 from softwood.cli.names import BATCH, STREAM
 
-__all__ = ["add", "run"]
-
 
 def add(commands: Any) -> None:
     """Describe the arguments."""

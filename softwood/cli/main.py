@@ -13,8 +13,6 @@ from softwood import __version__
 from softwood.cli import bench, compare, demo, describe, evaluate, explain, export, fit, predict, report, show, stream
 from softwood.cli.errors import CommandError
 
-__all__ = ["main"]
-
 # In the order of a first session.
 VERBS: tuple[ModuleType, ...] = (
     describe, fit, compare, predict, evaluate, show, explain, report, export, stream, bench, demo,

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from softwood.fitted import FittedModel
     from softwood.trees.tree import SoftTree
 
-__all__ = ["BATCH", "STREAM", "class_of", "load_model", "make_model", "tree_of"]
-
 # Name, and what a class of softwood begins with.
 BATCH = {
     "kernel-tree": "KernelTree",

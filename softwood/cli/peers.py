@@ -11,8 +11,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 
 from softwood.core.encoding import read_table
 
-__all__ = ["PEER_CLASSES", "TableEncoder", "make_peer"]
-
 PEER_CLASSES = {
     "sklearn-tree": (sklearn.tree, "DecisionTree"),
     "sklearn-forest": (sklearn.ensemble, "RandomForest"),

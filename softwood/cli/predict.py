@@ -8,8 +8,6 @@ from typing import Any
 
 from softwood.cli.arguments import add_data, add_general, add_model, add_output, check_output
 
-__all__ = ["add", "run"]
-
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 
 

@@ -13,8 +13,6 @@ from typing import IO, Any
 
 import numpy as np
 
-__all__ = ["in_python", "number", "print_json", "print_table", "print_text", "working", "write_text"]
-
 
 def _rich(file: IO[str]) -> Any:
     """A console of rich for a terminal; None for other files, and if rich is not installed."""

@@ -8,8 +8,6 @@ from typing import Any
 from softwood.cli.arguments import add_general, add_model, add_number, add_output, add_target, check_output
 from softwood.cli.errors import CommandError, UsageError
 
-__all__ = ["add", "run"]
-
 
 def add(commands: Any) -> None:
     """Describe the arguments."""

@@ -11,8 +11,6 @@ from sklearn.metrics import balanced_accuracy_score, roc_auc_score
 
 from softwood.cli.errors import CommandError
 
-__all__ = ["Interval", "predictions", "score"]
-
 # Score, and the ends of its interval; None without an interval.
 Interval = tuple[float, float | None, float | None]
 # Probabilities below this count as this in the logarithm.

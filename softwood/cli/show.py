@@ -12,8 +12,6 @@ from softwood.cli.errors import UsageError
 if TYPE_CHECKING:
     from softwood.fitted import FittedModel
 
-__all__ = ["add", "run"]
-
 # Columns whose importance is listed.
 MOST_COLUMNS = 15
 

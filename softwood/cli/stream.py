@@ -23,8 +23,6 @@ from softwood.cli.arguments import (
 from softwood.cli.errors import CommandError, UsageError
 from softwood.cli.names import STREAM
 
-__all__ = ["add", "run"]
-
 
 def add(commands: Any) -> None:
     """Describe the arguments."""

@@ -23,12 +23,6 @@ from softwood.core.tables import is_missing_value
 if TYPE_CHECKING:
     from softwood.fitted import FittedModel
 
-__all__ = [
-    "Problem", "check_column", "check_path", "columns_for", "in_pandas", "is_empty", "is_missing",
-    "labels_in_pandas", "open_text", "parquet", "read_problem", "read_table", "reading", "separator_of", "split_target",
-    "task_of",
-]  # fmt: skip
-
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 # Whole numbers with more different values than this are targets of regression.
 MOST_CLASSES = 20

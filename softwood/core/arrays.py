@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["all_finite", "is_within", "require_array"]
-
 # Numbers that are checked at once, so that checks of large arrays need little memory.
 _BLOCK = 2**18
 

@@ -18,8 +18,6 @@ from softwood.core.dates import Dates
 from softwood.core.parameters import parameter_error
 from softwood.core.tables import is_frame
 
-__all__ = ["MAX_CATEGORIES", "Columns", "column_titles", "find_column", "one_hot_names", "shown_categories"]
-
 # A column with more categories than this is not encoded as columns of zeros and ones, but refused.
 MAX_CATEGORIES = 255
 

@@ -18,8 +18,6 @@ import numpy as np
 from softwood.core.dates import DATE_TEXT
 from softwood.core.frames import Frame
 
-__all__ = ["MISSING", "frames_of", "parse_column", "parse_labels"]
-
 # What pandas takes for a missing value.
 MISSING = frozenset(
     {

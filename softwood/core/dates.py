@@ -16,8 +16,6 @@ import numpy as np
 
 from softwood.core.tables import column_cells, is_missing_value
 
-__all__ = ["DATE_TEXT", "Dates", "date_kind", "kind_of_cell", "read_time", "read_times", "representatives", "zone_of"]
-
 # Parts of a date; the first one is always there. Weekdays are numbered from Monday (0) to Sunday (6).
 DATE_PARTS = ("days", "hour", "weekday", "month")
 # Dates as text, in the order year, month, day, so that there is no doubt.

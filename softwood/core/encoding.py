@@ -32,8 +32,6 @@ from softwood.core.tables import (
     without_sparse_columns,
 )
 
-__all__ = ["as_numbers", "check_columns", "find_categories", "prepare_table", "read_table", "refuse_infinity"]
-
 
 def read_table(
     estimator: Any,

@@ -10,8 +10,6 @@ from typing import Any, Self, TypeVar, dataclass_transform
 
 from softwood.core.parameters import parameter
 
-__all__ = ["Documentation", "complete", "documented", "estimator"]
-
 Class = TypeVar("Class", bound=type)
 
 # Parameters that all families have come at the end of a signature, in this order.

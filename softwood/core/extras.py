@@ -3,8 +3,6 @@
 from importlib import import_module
 from typing import Any
 
-__all__ = ["require"]
-
 
 def require(module: str, extra: str | None, purpose: str) -> Any:
     """Import a module of an optional package.

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Frame"]
-
 
 class Frame:
     """Columns with names; each is an array (n_rows,).

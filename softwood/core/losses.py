@@ -11,20 +11,6 @@ from scipy.special import expit
 
 from softwood.core.parameters import check_integer, is_real, parameter_error
 
-__all__ = [
-    "AbsoluteError",
-    "BinaryLogLoss",
-    "Loss",
-    "PoissonDeviance",
-    "QuantileError",
-    "SeveralQuantilesError",
-    "SoftmaxLogLoss",
-    "SquaredError",
-    "loss_by_name",
-    "softmax_gradient",
-    "unit_of",
-]
-
 # Less than half the distance from 1 to the next float, so that it does not change a sum with any undecided row; but a
 # gradient of 1 divided by it, and the square of the quotient, are finite.
 SMALLEST_HESSIAN = 1e-16

@@ -6,8 +6,6 @@ import os
 from collections.abc import Sequence
 from math import prod
 
-__all__ = ["check_fits"]
-
 _GIB = 2**30
 # Results smaller than this, in bytes, are not checked.
 _SMALL = 2**24

@@ -11,20 +11,6 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-__all__ = [
-    "check_choice",
-    "check_count",
-    "check_flag",
-    "check_integer",
-    "check_n_jobs",
-    "check_number",
-    "checked",
-    "is_real",
-    "or_auto",
-    "parameter",
-    "parameter_error",
-]
-
 Owner = TypeVar("Owner")
 
 

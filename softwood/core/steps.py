@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any, Generic, TypeVar
 
-__all__ = ["Best", "Step", "Steps"]
-
 # Seconds between two messages of verbose=1.
 _PAUSE = 1.0
 

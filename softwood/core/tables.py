@@ -9,19 +9,6 @@ from scipy import sparse
 
 from softwood.core.frames import Frame
 
-__all__ = [
-    "column_cells",
-    "is_frame",
-    "is_missing_value",
-    "is_text",
-    "refuse_lazy",
-    "refuse_masked",
-    "take_rows",
-    "type_names",
-    "without_mask",
-    "without_sparse_columns",
-]
-
 
 def is_frame(X: Any) -> bool:
     """Whether a table is a data frame."""

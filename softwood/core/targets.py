@@ -11,8 +11,6 @@ from sklearn.utils.validation import check_array, column_or_1d
 
 from softwood.core.tables import is_missing_value, refuse_masked
 
-__all__ = ["ClassTargets", "RealTargets", "find_classes", "read_classes", "read_labels", "read_reals", "scale_of"]
-
 # Smallest scale of real targets, as a part of the distance of the furthest one from the mean.
 SMALLEST_SCALE = 1e-60
 
@@ -158,15 +156,24 @@ def find_classes(labels: np.ndarray, name: str = "y") -> tuple[np.ndarray, np.nd
         ) from None
 
 
-def read_classes(y: Any) -> ClassTargets:
-    """Labels (a vector), or a matrix of class probabilities (an array, or a frame with a column per class)."""
+def read_classes(y: Any, known: np.ndarray | None = None, name: str = "y") -> ClassTargets:
+    """Labels (a vector), or a matrix of class probabilities (an array, or a frame with a column per class).
+
+    Parameters
+    ----------
+    known : the classes, if they have been read before, and these are further rows
+    name : the user's name for `y`, for errors
+    """
     array = np.asarray(y)
     if array.ndim == 2 and array.shape[1] > 1:
-        return _fuzzy(y)
-    labels = read_labels(y)
-    classes, codes = find_classes(labels)
-    check_classification_targets(labels)
-    return ClassTargets(classes, codes.astype(np.int32), None)
+        found = _fuzzy(y)
+    else:
+        labels = read_labels(y)
+        classes, codes = find_classes(labels)
+        if known is None:  # warns if there are many classes for these rows
+            check_classification_targets(labels)
+        found = ClassTargets(classes, codes.astype(np.int32), None)
+    return found if known is None else found.numbered_as(known, name)
 
 
 def _fuzzy(y: Any) -> ClassTargets:

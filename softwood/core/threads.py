@@ -18,8 +18,6 @@ from typing import Self, TypeVar
 
 import numpy as np
 
-__all__ = ["Stopped", "Threads", "interruptible", "new_stop"]
-
 T = TypeVar("T")
 
 

@@ -9,8 +9,6 @@ from sklearn.utils.validation import check_consistent_length
 
 from softwood.core.tables import refuse_masked, take_rows
 
-__all__ = ["as_counts", "read_weights", "rows_with_weight"]
-
 
 def read_weights(sample_weight: Any, n: int, name: str = "sample_weight") -> np.ndarray:
     """Weights of the rows, (n,) float64; `name` is the user's name for them, for error messages."""

@@ -18,8 +18,6 @@ from softwood.trees.gates import Gate
 if TYPE_CHECKING:
     from softwood.explanations.loops.certificates import Ensemble, Room, Trees
 
-__all__ = ["BoxModel"]
-
 # Rounding of a sum of leaf values, relative to the sum of their sizes; and the least that counts as a lead.
 _ROUNDING, _LEAST_LEAD = 1e-11, 1e-14
 # First trial of how far an input of oblique gates can move, relative to its size; the search doubles it.

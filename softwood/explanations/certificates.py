@@ -11,8 +11,6 @@ from softwood.core.extras import require
 from softwood.explanations.box_bounds import BoxModel
 from softwood.fitted import FittedModel
 
-__all__ = ["Certificates", "certified_radius", "certify"]
-
 
 def certified_radius(model: Any, X: Any) -> Certificates:
     """How far the readings of each row can be off while the predicted class is certain to stay the same.

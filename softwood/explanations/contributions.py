@@ -12,8 +12,6 @@ from softwood.fitted import FittedModel
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["gate_contributions"]
-
 
 def gate_contributions(model: Any, X: Any, node: int | None = None, *, as_frame: bool = False) -> Any:
     """Contribution of each column to the decision of each oblique gate that a row passes.

@@ -19,8 +19,6 @@ from softwood.kernel.base import KernelModel
 from softwood.kernel.data.kernels import Kernel
 from softwood.kernel.data.measurement_errors import read_errors
 
-__all__ = ["ErrorBudget", "error_budget"]
-
 _OWNER = "error_budget"
 _SMALLEST_PROBABILITY = 1e-15
 # Variances of the error, in units of the present one, at which the loss of measured rows is simulated.
@@ -330,7 +328,7 @@ def _row_losses(model: KernelModel, loss: Any, y: Any) -> RowLosses:
         return lambda matrix, widths: _checked(loss(targets, _predicted(model, matrix, widths)), len(targets))
     check_choice(_OWNER, "loss", loss, ("auto", *(for_classes if is_classifier(model) else for_reals)))
     if is_classifier(model):
-        shares = read_classes(y).numbered_as(model.classes_, "The 'y' parameter of error_budget").matrix()
+        shares = read_classes(y, model.classes_, "The 'y' parameter of error_budget").matrix()
         if loss == "log_loss":
             return lambda matrix, widths: (
                 -(shares * np.log(np.maximum(model._predict_matrix(matrix, widths), _SMALLEST_PROBABILITY))).sum(axis=1)

@@ -19,8 +19,6 @@ from softwood.trees.forest import SoftForest
 from softwood.uncertainty.levels import check_coverage
 from softwood.uncertainty.methods import CalibratedModel
 
-__all__ = ["explain"]
-
 _CALLER = "explain"
 
 

@@ -14,8 +14,6 @@ from softwood.explanations.certificates import Certificates
 from softwood.explanations.shapley import ShapleyValues
 from softwood.outputs import Outputs
 
-__all__ = ["Explanation", "LeafShare", "number_text", "percent_text", "signed_text"]
-
 _PLUS, _MINUS = "rgba(0,114,178,.6)", "rgba(213,94,0,.6)"  # readable on light and on dark pages
 _BAR = 60  # pixels of the longest bar
 _LINE = 110  # longest line of text

@@ -8,8 +8,6 @@ from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 from softwood.trees.nodes import KernelShapes
 
-__all__ = ["shift_rates"]
-
 
 def shift_rates(forest: SoftForest) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """``is_box`` and ``rates`` of `softwood.explanations.loops.certificates.Ensemble`, and bandwidths (n_features,)."""

@@ -13,8 +13,6 @@ from softwood.fitted import FittedModel
 from softwood.outputs import Outputs
 from softwood.trees.tree import SoftTree
 
-__all__ = ["node_table"]
-
 
 def node_table(model: Any, X: Any = None, y: Any = None, sample_weight: Any = None, *, as_frame: bool = False) -> Any:
     """Table of the nodes of a fitted tree, one entry per node.

@@ -10,8 +10,6 @@ import numpy as np
 from softwood.core.extras import require
 from softwood.core.parameters import parameter_error
 
-__all__ = ["as_table"]
-
 
 def as_table(caller: str, row: Any, names: Sequence[str], has_names: bool, keys: Sequence | None = None) -> Any:
     """A table of one row that a model takes.

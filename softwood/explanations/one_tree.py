@@ -14,8 +14,6 @@ from softwood.fitted import FittedModel
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["check_node", "read_targets"]
-
 
 def read_targets(known: FittedModel, y: Any, n: int) -> np.ndarray:
     """Targets of `n` rows in the form of predictions, (n, n_outputs): a class is a row of zeros and a one."""

@@ -11,8 +11,6 @@ from softwood.trees.gates import Gate
 from softwood.trees.text import side_text
 from softwood.trees.tree import SoftTree
 
-__all__ = ["leaf_rules"]
-
 # Categories that a rule lists.
 _MOST_LISTED = 8
 

@@ -17,8 +17,6 @@ from softwood.explanations.shapley_sampling import MOST_ENUMERATED, can_enumerat
 from softwood.fitted import FittedModel
 from softwood.trees.tree import SoftTree
 
-__all__ = ["ShapleyValues", "shapley_values"]
-
 _CALLER = "shapley_values"
 _SHOWN_COLUMNS = 5
 

@@ -17,8 +17,6 @@ from softwood.trees.tree import SoftTree
 if TYPE_CHECKING:
     from softwood.explanations.loops.shapley import Plan
 
-__all__ = ["exact_values"]
-
 # Rows and background rows of one call of the loop: little enough that an interrupt does not wait long.
 _ROWS, _BACKGROUND = 64, 256
 # Largest number of factors of background rows that are kept at once.

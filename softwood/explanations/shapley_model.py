@@ -11,8 +11,6 @@ from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["Points", "absent_shares", "has_products", "read_points", "used_columns"]
-
 # Encoded rows, and half-widths of single cells or None.
 Points = tuple[np.ndarray, np.ndarray | None]
 

@@ -13,8 +13,6 @@ from softwood.core.threads import Threads
 from softwood.explanations.shapley_model import Points, used_columns
 from softwood.fitted import FittedModel
 
-__all__ = ["MOST_ENUMERATED", "can_enumerate", "enumerated_values", "sampled_values"]
-
 # Largest number of columns all of whose sets are evaluated.
 MOST_ENUMERATED = 20
 # Largest numbers of encoded rows, and of their cells, that the model is evaluated on at once.

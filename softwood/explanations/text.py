@@ -12,8 +12,6 @@ from softwood.fitted import FittedModel
 from softwood.trees.forest import SoftForest
 from softwood.trees.text import tree_text
 
-__all__ = ["export_text"]
-
 
 def export_text(
     model: Any,

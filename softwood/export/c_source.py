@@ -13,8 +13,6 @@ from softwood.fitted import FittedModel
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 
-__all__ = ["CSource", "to_c"]
-
 # Compilers need about 1 kB and 10 µs for each node; beyond this, the source is refused.
 MAX_NODES = 500_000
 

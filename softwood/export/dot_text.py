@@ -6,8 +6,6 @@ from typing import Any
 
 from softwood.export.labels import labelled_nodes
 
-__all__ = ["to_dot"]
-
 # Light tones that people with colour-blindness can distinguish; further classes repeat them.
 COLOURS = ("#cfe2f3", "#fde0b8", "#cdebd3", "#f6d3de", "#e6dcf2", "#f4efb5", "#d0eef0", "#e3d6c8")
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from softwood.fitted import FittedModel
 
-__all__ = ["NODE_ENTRIES", "common_entries", "evaluator_source", "model_data", "to_javascript"]
-
 # Entries with an element for each node that are arrays of the trees, by the name of the array.
 NODE_ENTRIES = {
     "left": "children_left",

@@ -18,8 +18,6 @@ from softwood.trees.gates import Gate
 from softwood.trees.nodes import LINKS, KernelShapes
 from softwood.trees.tree import SoftTree
 
-__all__ = ["from_json", "to_json"]
-
 FORMAT, VERSION = "softwood-model", 1
 LARGEST = float(np.finfo(np.float64).max)
 GATES = {Gate.KERNEL: "kernel", Gate.SIGMOID: "sigmoid", Gate.OBLIQUE: "oblique", Gate.BLEND: "blend"}

@@ -14,8 +14,6 @@ from softwood.trees.gates import Gate
 from softwood.trees.text import set_text, test_text
 from softwood.trees.tree import SoftTree
 
-__all__ = ["LabelledNode", "labelled_nodes"]
-
 
 @dataclass(frozen=True)
 class LabelledNode:

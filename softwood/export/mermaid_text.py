@@ -6,8 +6,6 @@ from typing import Any
 
 from softwood.export.labels import labelled_nodes
 
-__all__ = ["to_mermaid"]
-
 
 def to_mermaid(model: Any, *, tree: int = 0, max_depth: int | None = None, decimals: int = 3) -> str:
     """Text of a tree for a ``mermaid`` block of a Markdown page.

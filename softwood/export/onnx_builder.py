@@ -9,8 +9,6 @@ import numpy as np
 
 from softwood.core.extras import require
 
-__all__ = ["Builder"]
-
 # Version 19 compares texts; onnxruntime has it since 1.15.
 OPSET, IR_VERSION = 19, 9
 

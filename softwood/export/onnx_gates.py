@@ -13,8 +13,6 @@ from softwood.fitted import FittedModel
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 
-__all__ = ["parts_of_level"]
-
 # Half-width and shape of a kernel, and a threshold that has cut it.
 Cut = tuple[float, int]
 

@@ -20,8 +20,6 @@ from softwood.export.onnx_trees import add_tree_operator, is_for_tree_operator
 from softwood.fitted import FittedModel
 from softwood.trees.forest import SoftForest
 
-__all__ = ["to_onnx"]
-
 # Trees are cut into chunks of about this many leaves, one after the other, so that memory does not grow with the
 # number of trees: a chunk needs about 40 bytes for each row and leaf.
 CHUNK_LEAVES = 1024

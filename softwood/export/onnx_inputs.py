@@ -7,8 +7,6 @@ import numpy as np
 from softwood.export.onnx_builder import Builder
 from softwood.fitted import FittedModel
 
-__all__ = ["read_inputs"]
-
 MISSING_TEXT = ""
 
 

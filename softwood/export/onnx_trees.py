@@ -11,8 +11,6 @@ from softwood.fitted import FittedModel
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 
-__all__ = ["add_tree_operator", "is_for_tree_operator"]
-
 SUM, NO_TRANSFORM, LESS_OR_EQUAL = 1, 0, 0
 
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from softwood.fitted import FittedModel
 
-__all__ = ["to_python"]
-
 # The functions of every exported module, below its tables.
 FUNCTIONS = '''
 def encode(row):

@@ -9,8 +9,6 @@ import numpy as np
 from softwood.fitted import FittedModel
 from softwood.trees.gates import Gate
 
-__all__ = ["ONE", "ZERO", "Gates", "number", "total_of"]
-
 
 def number(value: Any) -> str:
     """A literal of double precision with all digits: one with an exponent, for others may be decimals."""

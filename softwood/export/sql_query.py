@@ -18,8 +18,6 @@ from softwood.export.sql_gates import ONE, ZERO, Gates, number, total_of
 from softwood.fitted import FittedModel
 from softwood.trees.gates import Gate
 
-__all__ = ["to_sql"]
-
 # Databases limit columns (SQLite: 2 000) and slow down with the number of steps.
 MAX_SOFT_NODES, MAX_CRISP_NODES, MAX_DEPTH = 3_000, 50_000, 400
 # Trees are taken together up to this number of gates in one level, so that no step has too many columns.

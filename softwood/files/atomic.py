@@ -19,8 +19,6 @@ except ImportError:  # Windows
 else:
     fcntl = _fcntl
 
-__all__ = ["replacing"]
-
 
 @contextmanager
 def replacing(path: str | os.PathLike) -> Iterator[IO[bytes]]:

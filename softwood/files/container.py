@@ -35,8 +35,6 @@ import numpy as np
 from softwood import __version__
 from softwood.files.errors import InvalidFileError
 
-__all__ = ["FORMAT_VERSION", "Content", "read_container", "write_container"]
-
 MAGIC = b"\x89SWOOD\r\n"
 # The version of files that are written. Readers must be at least of SMALLEST_READER.
 FORMAT_VERSION, SMALLEST_READER = 1, 1

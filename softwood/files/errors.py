@@ -1,7 +1,5 @@
 """Errors of loading and saving."""
 
-__all__ = ["InvalidFileError", "NotSavableError"]
-
 
 class InvalidFileError(ValueError):
     """A file is not a softwood model, is damaged, or needs a later release."""

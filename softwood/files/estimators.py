@@ -32,8 +32,6 @@ from softwood.uncertainty.leaves import LeafTargets
 from softwood.uncertainty.methods import CalibratedModel
 from softwood.uncertainty.spread import Spread
 
-__all__ = ["build_estimator", "check_labels", "checked_parameters", "estimator_state"]
-
 _Plain = bool | int | float | str | np.generic | None
 # Attributes that predictions and further training need.
 _NEEDED: dict[str, Any] = {

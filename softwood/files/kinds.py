@@ -14,8 +14,6 @@ from typing import Any
 
 from softwood.files import estimators, records, streams
 
-__all__ = ["KINDS", "Kinds"]
-
 
 @dataclass(frozen=True)
 class Kind:

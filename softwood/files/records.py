@@ -23,8 +23,6 @@ from softwood.files.values import check_name
 from softwood.kernel.data.kernels import Kernel
 from softwood.kernel.prediction import PredictionKernels
 
-__all__ = ["build_date", "build_record", "check_entries", "check_integer", "check_type", "date_state", "record_state"]
-
 
 def record_state(record: Any) -> dict[str, Any]:
     """State of a record: its fields, without fields of later releases that are None."""

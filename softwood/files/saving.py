@@ -13,8 +13,6 @@ from softwood.files.errors import InvalidFileError, NotSavableError
 from softwood.files.kinds import KINDS
 from softwood.files.values import Reader, Writer
 
-__all__ = ["load", "read_metadata", "save"]
-
 # What may stand alone in a file: models, but not the records that they are made of.
 _ALONE = ("stream.", "river.", "detector.", "river detector.")
 _MODELS = {name for name in KINDS.by_name if name[0].isupper() or name.startswith(_ALONE)}

@@ -36,11 +36,6 @@ from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.loops.layout import EVENT, N_SCALER_ROWS, Settings
 from softwood.stream.pool import ModelPool
 
-__all__ = [
-    "build_detector", "build_forest_growth", "build_growth", "build_pool", "build_river", "build_river_pool",
-    "detector_state", "forest_state", "growth_state", "pool_state", "river_pool_state", "river_state",
-]  # fmt: skip
-
 _INTEGERS = [name for name in EVENT.names or () if EVENT[name] == np.int64]
 _NUMBERS = [name for name in EVENT.names or () if EVENT[name] == np.float64]
 

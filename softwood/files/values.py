@@ -17,8 +17,6 @@ import numpy as np
 from softwood.files.container import storable
 from softwood.files.errors import InvalidFileError, NotSavableError
 
-__all__ = ["Reader", "Registry", "Writer"]
-
 IS = "is"
 _NOT_FINITE = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 # Deeper than any model: a pool of models, their state, a kernel in a dict of parameters.

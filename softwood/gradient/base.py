@@ -26,8 +26,6 @@ from softwood.gradient.data import (
 )
 from softwood.uncertainty.held_out import HeldOut
 
-__all__ = ["GradientModel", "Training", "ValidatedTree"]
-
 
 @dataclass(frozen=True)
 class Training:
@@ -215,7 +213,7 @@ class GradientModel(BatchEstimator):
             scaled = _plain_reals(y) / targets.scale - targets.mean / targets.scale
             given = RealTargets(scaled, targets.mean, targets.scale, targets.is_flat)
         else:
-            given = read_classes(y).numbered_as(targets.classes, "y_val")
+            given = read_classes(y, targets.classes, "y_val")
         outputs = outputs_of(given)
         rows, weights = merge_rows(matrix, outputs, weights)
         weights = weights * self._class_weights(given.take(rows), weights)

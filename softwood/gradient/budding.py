@@ -18,8 +18,6 @@ from softwood.gradient.growing import GrownTree, lone_root
 from softwood.gradient.loops.budding import BuddingAdam, BuddingGradient, BuddingNodes, BuddingScratch
 from softwood.gradient.starting import random_start
 
-__all__ = ["BuddingTreeClassifier", "BuddingTreeRegressor"]
-
 # Values of inactive children differ by about this from that of their parent; otherwise buds would have no gradient.
 SLEEPING_SPREAD = 0.5
 

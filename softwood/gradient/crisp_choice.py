@@ -16,8 +16,6 @@ from softwood.gradient.crisp_training import CrispTraining, NodeCounts, Pace, Re
 from softwood.gradient.data import HEAVY, LearningSet
 from softwood.gradient.one_stage_training import CheckedRules, StagedTree
 
-__all__ = ["Candidate", "CrispWork"]
-
 # Costs of a split to try: in nats for classes, in variances of the target for reals.
 CLASS_COSTS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 48.0, 64.0)
 REAL_COSTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.4, 0.6, 0.8, 1.2, 1.6, 2.4, 3.2, 4.8, 6.4, 9.6, 12.8, 19.2, 25.6)

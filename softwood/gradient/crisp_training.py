@@ -19,8 +19,6 @@ from softwood.gradient.loops.max_path import MaxPathDescent, MaxPathScratch
 from softwood.gradient.one_stage_training import StagedTree
 from softwood.gradient.starting import column_start, fitted_start, linear_start, random_start
 
-__all__ = ["COST_IN_TRAINING", "CrispTraining", "Pace", "Recipe"]
-
 # Loss that a split must save to take part in a pass: in nats for classes, in variances of the target for reals.
 COST_IN_TRAINING = 2.0
 # Part of the passes after which the learning rate falls, and what is left of it in the last pass.

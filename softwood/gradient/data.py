@@ -15,20 +15,6 @@ from softwood.core.arrays import require_array
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, SOFTMAX, Rows
 
-__all__ = [
-    "LearningSet",
-    "Scaling",
-    "divide_rows",
-    "link_of",
-    "merge_rows",
-    "outputs_of",
-    "together",
-    "validation_rows",
-    "visits",
-    "with_all_classes",
-    "with_mean_1",
-]
-
 # Columns that vary less than this are taken as constant.
 SMALLEST_SCALE = 1e-303
 # A row with more than this part of the weight of its class is both a training row and a validation row.

@@ -21,8 +21,6 @@ from softwood.gradient.loops.soft_joint import SoftNodes
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["LinearDiscriminantTreeClassifier"]
-
 # Directions in which the rows of a node vary less than this part of the largest are left out, as in the paper.
 FLAT = 1e-10
 # Exchanges of classes are tried together as long as trials times rows are not more than this.

@@ -19,8 +19,6 @@ from softwood.gradient.one_stage import finish_staged
 from softwood.gradient.one_stage_training import StagedTree
 from softwood.gradient.starting import random_start
 
-__all__ = ["EndToEndTreeClassifier", "EndToEndTreeRegressor"]
-
 BATCH = 32
 # Smallest variance of a leaf, as a part of the total variance; rows with the overall mean that are added to each leaf.
 LEAST_VARIANCE, PRIOR_ROWS = 1e-3, 1.0

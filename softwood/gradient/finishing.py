@@ -19,8 +19,6 @@ from softwood.gradient.refining import scratch_of
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["finish", "predict_validation", "scores_of_validation", "to_soft_tree"]
-
 
 def finish(tree: GrownTree, data: Training) -> SoftTree:
     """The `SoftTree` of a tree of sigmoid gates; masses and impurities are those of the training rows."""

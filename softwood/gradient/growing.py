@@ -18,8 +18,6 @@ from softwood.gradient.data import LearningSet, visits
 from softwood.gradient.loops.soft_joint import SoftNodes
 from softwood.gradient.loops.soft_split import IDENTITY, LOGISTIC, Near
 
-__all__ = ["GrownTree", "SoftRules", "grow_soft_tree"]
-
 # Rows with a smaller share in a node are left out when its split is trained: their gradients are as small.
 NO_SHARE = 0.03
 # A node with less mass than this, in rows of average weight, stays a leaf.

@@ -29,8 +29,6 @@ from softwood.gradient.one_stage_training import (
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["OneStageTreeClassifier", "OneStageTreeRegressor"]
-
 
 @estimator
 class _OneStageTree(StageRules, ValidatedTree):

@@ -27,8 +27,6 @@ from softwood.gradient.one_stage_training import CheckedRules, StageRules, first
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
-__all__ = ["OneStageForestClassifier", "OneStageForestRegressor"]
-
 # Part of the rows that chooses how trees are trained, if there are many rows.
 HELD_OUT = 0.25
 

@@ -26,8 +26,6 @@ from softwood.gradient.loops.one_stage import (
 )
 from softwood.gradient.starting import fitted_start, random_start
 
-__all__ = ["MODES", "CheckedRules", "StageRules", "StagedTree", "train_one_stage"]
-
 MODES = {"proximal": PROXIMAL, "joint": JOINT, "gumbel": GUMBEL}
 # Smaller probabilities count as this in the validation loss, the cross-entropy.
 LEAST_PROBABILITY = 1e-9

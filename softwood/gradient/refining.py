@@ -13,8 +13,6 @@ from softwood.gradient.data import LearningSet
 from softwood.gradient.growing import GrownTree, SoftRules
 from softwood.gradient.loops.soft_joint import SoftDescent, SoftNodes, SoftScratch
 
-__all__ = ["refine", "refit_values", "scratch_of"]
-
 BATCH = 32
 # After this many passes without an improvement, training continues from the best pass with a learning rate divided by
 # SLOW_DOWN, up to TIMES_SLOWER times.

@@ -17,8 +17,6 @@ from softwood.gradient.growing import GrownTree, SoftRules, grow_soft_tree, lone
 from softwood.gradient.loops.soft_split import IDENTITY
 from softwood.gradient.refining import refine, refit_values
 
-__all__ = ["SoftTreeClassifier", "SoftTreeRegressor"]
-
 
 @estimator
 class _SoftTree(SoftRules, ValidatedTree):

@@ -10,8 +10,6 @@ from softwood.compiled.gradient import best_test, column_gates, logistic_gate
 from softwood.gradient.data import LearningSet
 from softwood.gradient.loops.first_gates import LEAST_SPREAD, SPREAD
 
-__all__ = ["column_start", "fitted_start", "linear_start", "random_start"]
-
 # Points, targets and weights of the rows of a node.
 Part = tuple[np.ndarray, np.ndarray, np.ndarray]
 # Smallest number of rows on either side of a linear gate.

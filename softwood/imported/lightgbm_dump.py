@@ -12,8 +12,6 @@ from softwood.imported.model import ImportedModel, check_trees, crisp_tree, read
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
-__all__ = ["read_lightgbm"]
-
 # LightGBM takes numbers up to this size for zero.
 ZERO = float(np.float32(1e-35))
 # Every node has a bit for each category, up to the largest number.

@@ -13,8 +13,6 @@ from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["ImportedModel", "crisp_tree", "highest_double", "read_json", "read_model"]
-
 LARGEST = float(np.finfo(np.float64).max)
 
 

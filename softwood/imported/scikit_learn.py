@@ -30,8 +30,6 @@ from softwood.imported.model import ImportedModel, crisp_tree, float32_below, hi
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
-__all__ = ["read_sklearn"]
-
 TREES = (DecisionTreeClassifier, DecisionTreeRegressor)
 FORESTS = (RandomForestClassifier, RandomForestRegressor, ExtraTreesClassifier, ExtraTreesRegressor)
 BOOSTING = (GradientBoostingClassifier, GradientBoostingRegressor)

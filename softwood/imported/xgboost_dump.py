@@ -11,8 +11,6 @@ from softwood.imported.model import ImportedModel, check_trees, crisp_tree, high
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
-__all__ = ["read_xgboost"]
-
 # By objective: the function from a raw score to the scale of `base_score`, and that to a prediction. The latter is None
 # where `ImportedModel` has no such link: targets between 0 and 1, and classes without probabilities.
 OBJECTIVES: dict[str, tuple[str, str | None]] = {

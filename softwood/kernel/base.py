@@ -45,8 +45,6 @@ from softwood.kernel.rows import TreeRows, TreeRowsInMemory
 from softwood.uncertainty.distribution import Distribution
 from softwood.uncertainty.leaves import LeafTargets
 
-__all__ = ["KernelModel", "SearchedKernelClassifier", "SearchedKernelModel", "SearchedKernelRegressor"]
-
 # A child with less mass than this, or less than this fraction of the total mass, may be an effect of rounding.
 _NO_MASS, _NO_PART = 1e-9, 1e-12
 

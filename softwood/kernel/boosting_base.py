@@ -281,9 +281,11 @@ class KernelBoosting(BoostingParameters):
                 raise parameter_error(self, "measurement_error_val", "None without X_val", measurement_error)
             return None
         matrix, weights = rows
-        given = read_classes(y) if isinstance(targets, ClassTargets) else read_reals(y, np.ones(len(matrix)))
-        if isinstance(targets, ClassTargets) and isinstance(given, ClassTargets):
-            given = given.numbered_as(targets.classes, "y_val")
+        given = (
+            read_classes(y, targets.classes, "y_val")
+            if isinstance(targets, ClassTargets)
+            else read_reals(y, np.ones(len(matrix)))
+        )
         loss, learned = self._loss_and_targets(given, y, np.arange(len(matrix)))
         loss.check_targets(learned)
         weights = weights * self._class_weights(given, weights)

@@ -22,8 +22,6 @@ from softwood.kernel.refining import DistinctRows, Learned
 from softwood.kernel.rows import TreeRows
 from softwood.kernel.tree import KernelTreeClassifier, KernelTreeRegressor
 
-__all__ = ["KernelExtraTreesClassifier", "KernelExtraTreesRegressor", "KernelForestClassifier", "KernelForestRegressor"]
-
 
 @estimator
 class KernelForestClassifier(SearchedKernelClassifier, KernelForest):

@@ -27,8 +27,6 @@ from softwood.kernel.rows import TreeRows
 from softwood.trees.forest import SoftForest
 from softwood.uncertainty.held_out import HeldOut
 
-__all__ = ["KernelForest"]
-
 
 @estimator
 class KernelForest(SearchedKernelModel):
@@ -124,9 +122,10 @@ class KernelForest(SearchedKernelModel):
             draws, held_out = self._grow_forest(stages, rows, limits, before)
             if rows.is_sampled or rows.categories is not None:  # the latter know their own targets
                 return
-            if self.bootstrap and (self._wants_oob or not before):
-                self._set_oob(rows, draws, y, is_new=not before)
-            elif held_out is not None:
+            is_new = not before and draws.has_rest
+            if self.bootstrap and (self._wants_oob or is_new):
+                self._set_oob(rows, draws, y, is_new=is_new)
+            if held_out is not None and not is_new:
                 which, scaled = held_out
                 self._keep_held_out(rows, which, rows.data.targets.in_units(scaled), draws)
             self._refine(stages, rows, draws)
@@ -286,9 +285,9 @@ class KernelForest(SearchedKernelModel):
         return callable(self.oob_score) or bool(self.oob_score)
 
     def _set_oob(self, rows: TreeRows, draws: Draws, y: Any, *, is_new: bool) -> None:
-        """Predict the rows out of the bag: for intervals and sets, and for the score if it is wanted.
+        """Predict the rows out of the bag: for intervals and sets if `is_new`, and for the score if it is wanted.
 
-        Trees of an earlier fit (not `is_new`) may have seen other rows.
+        Trees of an earlier fit may have seen other rows.
         """
         data, numbers = rows.data, rows.numbers
         kernels = self._prediction_kernels_

@@ -25,6 +25,9 @@ __all__ = ["MOST_STEPS", "with_values_fitted_together"]
 # Weight, in rows, of the penalty on a change of a leaf value: at least the first number, and the second one times the
 # part of the variance of the targets that the forest does not explain. The more of it is noise, the less is fitted.
 LEAST_PENALTY, PENALTY = 1.0, 10.0
+# What is not explained of a row counts at most so many times the median: an outlier must not spoil the predictions of
+# all rows that share leaves with it.
+OUTLYING = 10.0
 # Steps of the conjugate gradient method, and the length of the residual, compared with the first, at which it ends.
 MOST_STEPS, SMALL = 10, 1e-3
 # The largest number of shares in memory, about 12 bytes each. Of larger tables, some of the rows are used.
@@ -59,6 +62,8 @@ def with_values_fitted_together(
     left, total = ((weights @ part**2).sum() for part in (rest, truth))
     unexplained = left / total if left < total else 1.0
     penalty = max(LEAST_PENALTY, PENALTY * unexplained) / len(forest)
+    most = OUTLYING * np.median(np.abs(rest), axis=0)
+    rest = np.clip(rest, -most, most)
     root = np.sqrt(weights)
     change = _ridge(sparse.diags_array(root) @ shares, root[:, None] * rest, penalty, steps)
     value = forest.value.copy()

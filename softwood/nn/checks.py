@@ -7,8 +7,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["read_points"]
-
 
 def read_points(layer: Any, x: Any, n_features: int, like: Tensor) -> Tensor:
     """Inputs as a matrix (n_rows, n_features) of the type of the layer's parameters.

@@ -9,8 +9,6 @@ from typing import Any
 import torch
 from torch import nn
 
-__all__ = ["add_parameter", "group_of"]
-
 
 def group_of(optimizer: torch.optim.Optimizer, parameters: Iterable[nn.Parameter]) -> dict[str, Any] | None:
     """The first group of an optimiser that has one of these parameters, or None."""

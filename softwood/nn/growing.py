@@ -27,8 +27,6 @@ from softwood.trees.loops.layout import FEATURE, KIND, LEFT, LOWER, N_COLUMNS, R
 from softwood.trees.nodes import KernelShapes
 from softwood.trees.tree import SoftTree
 
-__all__ = ["GrowingTreeLayer"]
-
 MIN_BRANCH_FRACTION = 0.01
 
 

@@ -18,8 +18,6 @@ from softwood.trees.gates import Gate
 from softwood.trees.loops.layout import FEATURE
 from softwood.trees.tree import SoftTree
 
-__all__ = ["TreeLayer"]
-
 KINDS = {"smooth_step": Gate.BLEND, "sigmoid": Gate.SIGMOID, "kernel": Gate.KERNEL}
 DEEPEST = 16
 

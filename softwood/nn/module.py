@@ -19,8 +19,6 @@ from softwood.trees.gates import Gate
 from softwood.trees.loops.layout import BIAS, BLEND_AT, KIND, MISSING_LEFT, N_GATE_NUMBERS, THRESHOLD, WIDTH
 from softwood.trees.tree import SoftTree
 
-__all__ = ["TreeModule"]
-
 
 class TreeModule(nn.Module):
     """A fitted tree or forest of any family as a module, made by `from_tree`; `to_tree` makes it a tree again.

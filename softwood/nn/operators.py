@@ -17,8 +17,6 @@ from softwood.nn.loops.route import BLOCK
 from softwood.trees.loops.gate_walk import N_ROOM
 from softwood.trees.loops.layout import LayerTrees
 
-__all__ = ["reached_nodes", "reached_part", "route", "walk"]
-
 
 def _array(tensor: Tensor) -> np.ndarray:
     return tensor.detach().contiguous().numpy()

@@ -25,8 +25,6 @@ from softwood.trees.loops.layout import (
     WIDTH,
 )
 
-__all__ = ["Trees"]
-
 # Visiting all gates, whose sums are then matrix products, is faster if rows reach more than about this part of them.
 DENSE_FROM = {torch.float32: 1 / 16, torch.float64: 1 / 8}
 # Rows from which that part is estimated.
@@ -35,7 +33,7 @@ N_SAMPLED = 4
 MOST_NUMBERS = 2**24
 
 
-class Projection(torch.autograd.Function):
+class _Projection(torch.autograd.Function):
     """Weighted sums of rows, (n_gates, n_rows); its backward products have few long lines, which is twice as fast."""
 
     @staticmethod
@@ -144,7 +142,7 @@ class Trees(nn.Module):
         return reached_part(sample, weights, numbers, self.arguments()) > DENSE_FROM[points.dtype]
 
     def _routed(self, points: Tensor, weights: Tensor, numbers: Tensor, value: Tensor) -> Tensor:
-        z = Projection.apply(points, weights, numbers[:, BIAS])
+        z = _Projection.apply(points, weights, numbers[:, BIAS])
         gamma = 0.0 if self.gamma is None else self.gamma
         parts = torch.sigmoid(z) if self.is_sigmoid else z
         return route(parts, value, self.table, self.gates, self.leaves, gamma)

@@ -28,8 +28,6 @@ from softwood.plots.drawing import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_gate_contributions"]
-
 _MOST = {"bar": 10, "pie": 6}  # largest number of columns shown for a gate
 
 

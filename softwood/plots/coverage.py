@@ -13,8 +13,6 @@ from softwood.plots.drawing import drawing, draws, new_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_coverage"]
-
 # Width of the band around the diagonal, in standard deviations of a share.
 BAND = 2.0
 

@@ -10,11 +10,6 @@ from softwood.core.estimators import complete
 from softwood.core.extras import require
 from softwood.core.parameters import check_integer
 
-__all__ = [
-    "REST", "bars_height", "check_most", "colours", "draw_bars", "drawing", "draws", "largest", "legend_above",
-    "new_axes", "rest_name", "with_rest",
-]  # fmt: skip
-
 Function = TypeVar("Function")
 
 # Seven colours that are easy to distinguish, also with colour blindness (Okabe and Ito).

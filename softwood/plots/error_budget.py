@@ -12,8 +12,6 @@ from softwood.plots.drawing import bars_height, check_most, draw_bars, draws, ne
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_error_budget"]
-
 _MOST_COLUMNS = 15
 
 

@@ -14,8 +14,6 @@ from softwood.trees.tree import SoftTree
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_importances"]
-
 _MOST_IMPORTANCES = 20
 
 

@@ -17,8 +17,6 @@ from softwood.plots.drawing import REST, colours, draws, largest, legend_above, 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_leaf_distribution"]
-
 _MOST_LEAVES = 12
 _MOST_CLASSES = 10
 _BINS = 20

@@ -7,8 +7,6 @@ import numpy as np
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["partition_lines"]
-
 Limits = tuple[float, float]
 
 

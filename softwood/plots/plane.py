@@ -11,8 +11,6 @@ from softwood.core.columns import column_titles, find_column
 from softwood.core.parameters import parameter_error
 from softwood.core.tables import column_cells
 
-__all__ = ["limits", "numbers", "plane_table", "two_columns"]
-
 _MARGIN = 0.06  # fraction of the data's range, on each side
 
 

@@ -15,8 +15,6 @@ from softwood.plots.drawing import REST, check_most, drawing, draws, largest, ne
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_shapley", "plot_shapley_dependence", "plot_shapley_summary"]
-
 _UP, _DOWN = "#D55E00", "#0072B2"
 _MOST_COLUMNS = 10
 _POINT = 12.0  # area of a point

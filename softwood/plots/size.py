@@ -12,8 +12,6 @@ from softwood.plots.drawing import drawing, draws, new_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_size_path"]
-
 
 @draws
 def plot_size_path(model: Any, *, ax: Axes | None = None) -> Axes:

@@ -18,8 +18,6 @@ from softwood.trees.tree import SoftTree
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_growth", "plot_stream_tree"]
-
 _DRIFT = "#CC0000"
 _ALARM = "#555555"
 

@@ -20,8 +20,6 @@ from softwood.trees.tree import SoftTree
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_surface"]
-
 _DEPTH = 0.75  # depth of the colour where a class is certain; below 1, so that points stand out
 
 

@@ -27,8 +27,6 @@ from softwood.trees.tree import SoftTree
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["draw_tree", "plot_tree"]
-
 _MOST_CLASSES = 10  # with a colour of their own
 _SMALLEST_FONT = 2.0
 _BAR_HEIGHT = 0.17

@@ -9,8 +9,6 @@ import numpy as np
 from softwood.plots.drawing import drawing
 from softwood.trees.tree import SoftTree
 
-__all__ = ["BAR", "FONT", "Layout", "gap_after", "left_parts", "node_shares", "node_values", "nodes_to_draw", "place"]
-
 FONT = 8.0  # size in points
 BAR = 0.8  # length of the bars of class probabilities, in inches
 _SLOT = 0.36  # inches for an end of the tree

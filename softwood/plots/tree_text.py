@@ -14,8 +14,6 @@ from softwood.trees.gates import Gate
 from softwood.trees.text import largest_terms, set_text
 from softwood.trees.tree import SoftTree
 
-__all__ = ["DrawnTree", "branch_texts", "end_text", "gate_text", "short"]
-
 _LONGEST_NAME = 24
 _MOST_WEIGHTS = 2  # of an oblique gate, in words
 

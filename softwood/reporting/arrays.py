@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["pack", "pack_weights"]
-
 _INTEGERS = (np.int8, np.int16, np.int32)
 
 

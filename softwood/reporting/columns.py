@@ -10,8 +10,6 @@ from softwood.explanations.shapley_model import used_columns
 from softwood.fitted import FittedModel
 from softwood.trees.gates import Gate
 
-__all__ = ["column_facts", "row_cells"]
-
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 # Cell of a category that the model does not know.
 UNKNOWN = -1

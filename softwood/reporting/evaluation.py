@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["evaluate_classes", "evaluate_targets"]
-
 N_BINS = 10
 # A confusion matrix of more classes cannot be read.
 MOST_CLASSES = 30

@@ -14,8 +14,6 @@ from softwood.reporting.arrays import pack, pack_weights
 from softwood.trees.forest import SoftForest
 from softwood.trees.pruning import cut_below
 
-__all__ = ["packed_model", "thinned"]
-
 
 def packed_model(known: FittedModel) -> dict[str, Any]:
     """The model for evaluator.js, with packed arrays, and what the page shows besides: masses of nodes."""

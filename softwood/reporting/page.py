@@ -11,8 +11,6 @@ from typing import Any
 
 from softwood.export.javascript_source import evaluator_source
 
-__all__ = ["SCRIPTS", "page"]
-
 # In the order in which they need one another; the evaluator of exported models comes first.
 SCRIPTS = (
     "decoding.js", "words.js", "explaining.js", "certificates.js", "elements.js", "charts.js", "computing.js",

@@ -23,8 +23,6 @@ from softwood.reporting.timeline import check_history, timeline
 from softwood.reporting.uncertainty import packed_uncertainty
 from softwood.stream.adapting import Adaptation
 
-__all__ = ["Report", "report"]
-
 # Characters of the arrays of a model and of its rows; a larger model is thinned out.
 LARGEST_MODEL = 20_000_000
 MOST_ROWS = 2000

@@ -12,8 +12,6 @@ from softwood.stream.adapting import Adaptation
 from softwood.stream.evaluation.results import PrequentialResult
 from softwood.stream.growing.events import SplitEvent
 
-__all__ = ["check_history", "timeline"]
-
 # Entries of the log that a page shows: the last ones.
 MOST_EVENTS = 2000
 

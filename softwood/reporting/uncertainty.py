@@ -12,8 +12,6 @@ from softwood.trees.forest import SoftForest
 from softwood.uncertainty.methods import CalibratedModel
 from softwood.uncertainty.spread import SMALLEST
 
-__all__ = ["packed_uncertainty"]
-
 COVERAGES = (0.8, 0.9, 0.95)
 
 

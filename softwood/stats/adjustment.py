@@ -8,8 +8,6 @@ import numpy as np
 
 from softwood.stats.checks import read_numbers
 
-__all__ = ["holm"]
-
 
 def holm(p_values: Any) -> np.ndarray:
     """Adjust p-values by Holm's step-down procedure.

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_alpha", "differences", "read_numbers", "read_scores"]
-
 _DIGITS = 12  # significant digits of a score; a float has about 16
 
 

@@ -14,8 +14,6 @@ from softwood.stats.nemenyi import NemenyiTest, critical_difference
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["plot_critical_difference"]
-
 # Lengths are in units of the font size, and heights above the axis of ranks.
 _TOP, _CD_TEXT, _CD_BAR, _TICK_TEXT, _TICK = 3.9, 2.7, 2.35, 0.55, 0.35
 _FIRST_BAR, _BAR_STEP, _BAR_END = -0.85, 0.65, 0.2

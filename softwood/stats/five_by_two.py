@@ -13,8 +13,6 @@ from sklearn.utils.multiclass import type_of_target
 
 from softwood.stats.checks import differences, read_numbers
 
-__all__ = ["FiveByTwoTest", "combined_5x2_f_test", "compare_5x2"]
-
 
 @dataclass(frozen=True, eq=False)
 class FiveByTwoTest:

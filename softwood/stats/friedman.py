@@ -10,8 +10,6 @@ from scipy import stats
 
 from softwood.stats.checks import read_scores
 
-__all__ = ["FriedmanTest", "friedman_test"]
-
 
 @dataclass(frozen=True, eq=False)
 class FriedmanTest:

@@ -11,8 +11,6 @@ from scipy import stats
 from softwood.stats.checks import check_alpha
 from softwood.stats.friedman import friedman_test
 
-__all__ = ["NemenyiTest", "critical_difference", "nemenyi_test"]
-
 
 @dataclass(frozen=True, eq=False)
 class NemenyiTest:

@@ -10,8 +10,6 @@ from scipy import stats
 
 from softwood.stats.checks import differences, read_numbers
 
-__all__ = ["RankTest", "rank_sum", "wilcoxon_signed_rank"]
-
 _EXACT = 50  # largest number of ranks for which the p-value is exact
 
 

@@ -20,8 +20,6 @@ from softwood.trees.gates import Gate
 from softwood.trees.nodes import NODE_TYPES, NodeArrays
 from softwood.trees.tree import SoftTree
 
-__all__ = ["SoftForest"]
-
 # Smallest number of rows for which a separate thread is worthwhile.
 _ROWS_PER_THREAD = 500
 # What all trees of a forest have in common.

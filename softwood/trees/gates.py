@@ -20,8 +20,6 @@ from enum import IntEnum
 
 from softwood.trees.loops.gates import BLEND, KERNEL, LEAF, OBLIQUE, SIGMOID, SUBSET
 
-__all__ = ["Gate"]
-
 
 class Gate(IntEnum):
     """Kinds of nodes, as stored in `SoftTree.gate`.

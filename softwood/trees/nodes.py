@@ -14,8 +14,6 @@ from softwood.core.estimators import documented
 from softwood.trees.gates import Gate
 from softwood.trees.structure import check_structure, parents_and_depths
 
-__all__ = ["LINKS", "NODE_TYPES", "KernelShapes", "NodeArrays"]
-
 # Per-node arrays with their fixed types, so that a saved tree means the same everywhere.
 NODE_TYPES = {
     "children_left": np.int32,

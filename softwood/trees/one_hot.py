@@ -12,8 +12,6 @@ from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["one_hot_trees"]
-
 Finished = TypeVar("Finished", bound=SoftTree | SoftForest)
 
 

@@ -11,8 +11,6 @@ import numpy as np
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["cut_below", "merge_equal_leaves", "prune_cost_complexity", "pruning_path", "without_empty_nodes"]
-
 
 def pruning_path(tree: SoftTree) -> tuple[np.ndarray, np.ndarray]:
     """Cost-complexity pruning down to the root: rising alphas, and the total impurity of the leaves at each alpha.

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from softwood.trees.nodes import NodeArrays
     from softwood.trees.tree import SoftTree
 
-__all__ = ["add_raw", "crisp_leaves", "gradients", "memberships", "sigmoid_predictions"]
-
 # Rows that `add_kernel_trees` takes at once: enough for lists of several rows in the lower nodes of large trees, and so
 # few that their values and predictions stay in the processor's cache.
 _LEAST_BLOCK, _LARGEST_BLOCK = 1024, 4096

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["check_structure", "children_of", "parents_and_depths"]
-
 
 def children_of(parent: np.ndarray, side: np.ndarray, begin: np.ndarray | int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Left and right child of each node, -1 at leaves, from the parents of nodes and their sides (0: left), (n_nodes,).

@@ -9,8 +9,6 @@ import numpy as np
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["largest_terms", "set_text", "side_text", "test_text", "tree_text"]
-
 # Categories that the text of a set lists.
 _MOST_LISTED = 5
 # Terms of an oblique gate that its text shows. A term whose size is below this part of the largest is left out.

@@ -21,8 +21,6 @@ from softwood.trees import sharing
 from softwood.trees.gates import Gate
 from softwood.trees.nodes import NodeArrays
 
-__all__ = ["SoftTree"]
-
 
 @documented
 @dataclass(frozen=True, repr=False, eq=False, kw_only=True)

@@ -404,7 +404,7 @@ class CalibratedClassifier(CalibratedModel):
     def _truth(self, y: Any) -> np.ndarray:
         is_named = np.ndim(y) < 2 or np.shape(y)[1] < 2 or hasattr(y, "columns")
         if is_named:
-            return read_classes(y).numbered_as(self.classes_, "y").matrix()
+            return read_classes(y, self.classes_).matrix()
         shares, n_classes = read_classes(y).matrix(), len(self.classes_)  # columns in the order of the classes
         if shares.shape[1] != n_classes:
             raise ValueError(f"y must have a column for each of the {n_classes} classes. Got {shares.shape[1]}.")

@@ -10,6 +10,8 @@ from softwood import (
     KernelBoostingClassifier,
     KernelBoostingRegressor,
     KernelExtraTreesRegressor,
+    KernelForestClassifier,
+    KernelForestRegressor,
     KernelTreeClassifier,
     KernelTreeRegressor,
     SoftTreeClassifier,
@@ -17,6 +19,7 @@ from softwood import (
 from softwood.kernel.rounds.rounds import Rounds
 from softwood.uncertainty import held_out
 from softwood.uncertainty.held_out import HeldOut
+from tests.uncertainty.noisy_rows import is_in, noisy_rows
 
 CRISP = {"bandwidth": 0, "trend": None}
 TREES = {
@@ -33,40 +36,30 @@ TREES = {
 }
 
 
-def _rows(n, seed):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 3))
-    return X, X[:, 0] + rng.normal(size=n) * (0.2 + (X[:, 1] > 0))
-
-
-def _is_in(ends, y):
-    return (ends[:, 0] <= y) & (y <= ends[:, 1])
-
-
 def test_coverage_of_few_rows_over_repetitions():
     """400 times 40 rows; errors of the training rows would cover far less, as the last line shows."""
-    X, y = _rows(40 * 400 + 200, 0)
+    X, y = noisy_rows(40 * 400 + 200, 0)
     new, truth = X[-200:], y[-200:]
     covered, naive = [], []
     for rows in np.arange(16_000).reshape(400, 40):
         model = KernelTreeRegressor(**CRISP, max_leaf_nodes="auto").fit(X[rows], y[rows])
-        covered.append(_is_in(model.predict_interval(new, 0.9), truth).mean())
+        covered.append(is_in(model.predict_interval(new, 0.9), truth).mean())
         errors = y[rows] - model.predict(X[rows])
         low, high = np.sort(errors)[[1, 38]]
         predicted = model.predict(new)
-        naive.append(_is_in(predicted[:, None] + [[low, high]], truth).mean())
+        naive.append(is_in(predicted[:, None] + [[low, high]], truth).mean())
     assert 0.9 < np.mean(covered) < 0.935
     assert np.mean(naive) < 0.87
 
 
 @pytest.mark.parametrize("settings", ["refined", "given number of leaves", "crisp"])
 def test_coverage_of_trees(settings):
-    new, truth = _rows(2000, 1)
+    new, truth = noisy_rows(2000, 1)
     found = []
     for seed in range(10, 26):
-        X, y = _rows(200, seed)
+        X, y = noisy_rows(200, seed)
         model = KernelTreeRegressor(**TREES[settings], random_state=seed).fit(X, y)
-        found.append([_is_in(model.predict_interval(new, c), truth).mean() for c in (0.8, 0.9, 0.95)])
+        found.append([is_in(model.predict_interval(new, c), truth).mean() for c in (0.8, 0.9, 0.95)])
     assert np.mean(found, axis=0) == pytest.approx([0.805, 0.905, 0.955], abs=0.02)
 
 
@@ -79,22 +72,22 @@ def test_coverage_of_trees(settings):
     ],
 )
 def test_coverage_of_classes(model_class, expected):
-    new, truth = _rows(2000, 1)
+    new, truth = noisy_rows(2000, 1)
     found = []
     for seed in range(10, 22):
-        X, y = _rows(250, seed)
+        X, y = noisy_rows(250, seed)
         model = model_class(random_state=seed).fit(X, y > 0)
         found.append(model.predict_set(new, 0.9, allow_empty=True)[np.arange(2000), (truth > 0).astype(int)].mean())
     assert np.mean(found) == pytest.approx(expected, abs=0.03)
 
 
 def test_extra_trees_of_the_choice_are_fewer_and_cover_more():
-    new, truth = _rows(2000, 1)
+    new, truth = noisy_rows(2000, 1)
     found = []
     for seed in range(10, 18):
-        X, y = _rows(250, seed)
+        X, y = noisy_rows(250, seed)
         model = KernelExtraTreesRegressor(random_state=seed).fit(X, y)
-        found.append(_is_in(model.predict_interval(new, 0.9), truth).mean())
+        found.append(is_in(model.predict_interval(new, 0.9), truth).mean())
     assert 0.89 < np.mean(found) < 0.96
 
 
@@ -114,10 +107,10 @@ def test_errors_of_boosting_are_those_of_a_model_from_all_rows():
         kept = _kept(model)
         scales.append(kept.scale)
         ratios.append(np.abs(truth - model.predict(new)).mean() / kept.mean_error)
-        found.append([_is_in(model.predict_interval(new, c), truth).mean() for c in (0.8, 0.9)])
+        found.append([is_in(model.predict_interval(new, c), truth).mean() for c in (0.8, 0.9)])
         vars(model)["_held_out_"] = replace(kept, scale=1.0)
         model.settle_scores()
-        unscaled.append([_is_in(model.predict_interval(new, c), truth).mean() for c in (0.8, 0.9)])
+        unscaled.append([is_in(model.predict_interval(new, c), truth).mean() for c in (0.8, 0.9)])
     assert np.mean(found, axis=0) == pytest.approx([0.8, 0.9], abs=0.03)
     assert np.all(np.mean(unscaled, axis=0) > [0.83, 0.92])
     assert np.mean(scales) == pytest.approx(np.mean(ratios), abs=0.1)
@@ -140,7 +133,7 @@ def _kept(model):
 @pytest.mark.parametrize("settings", [name for name in TREES if "with a trend" not in name])
 def test_a_prediction_does_not_know_the_target_of_its_row(settings):
     """The folds of trees depend on the columns alone, so a target can change without changing what others learn."""
-    X, y = _rows(120, 2)
+    X, y = noisy_rows(120, 2)
     labels = (y > 0).astype(int)
     options = TREES[settings] | {"trend": None}
     one = KernelTreeClassifier(**options, random_state=0).fit(X, labels)
@@ -164,7 +157,7 @@ def _settings(model):
 
 @pytest.mark.parametrize("settings", TREES)
 def test_every_row_is_held_out_once(settings):
-    X, y = _rows(150, 3)
+    X, y = noisy_rows(150, 3)
     found = _kept(KernelTreeRegressor(**TREES[settings], random_state=0).fit(X, 5 + 3 * y))
     assert np.array_equal(found.matrix, X)
     assert found.truth[:, 0] == pytest.approx(5 + 3 * y)
@@ -174,22 +167,38 @@ def test_every_row_is_held_out_once(settings):
 
 
 def test_samples_of_a_large_table():
-    X, y = _rows(3000, 4)
+    X, y = noisy_rows(3000, 4)
     found = _kept(KernelTreeRegressor(random_state=0, max_leaf_nodes=8).fit(X, y))
     assert len(found.weights) == 1000
     assert len(np.unique(found.matrix[:, 0])) == 1000
 
 
 def test_equal_rows_are_held_out_together():
-    X, y = _rows(100, 5)
-    new, truth = _rows(3000, 6)
+    X, y = noisy_rows(100, 5)
+    new, truth = noisy_rows(3000, 6)
     twice = np.repeat(np.arange(100), 2)
     model = KernelTreeRegressor(random_state=0, max_leaf_nodes=16).fit(X[twice], y[twice])
-    assert _is_in(model.predict_interval(new), truth).mean() > 0.85
+    assert is_in(model.predict_interval(new), truth).mean() > 0.85
+
+
+def test_forests_of_rows_with_many_equals():
+    """No row is out of the bag, so the bandwidth is chosen by trees that are grown from some of the contents."""
+    X, y = noisy_rows(200, 5)
+    new, truth = noisy_rows(3000, 6)
+    once = KernelForestRegressor(30, random_state=0).fit(X, y)
+    for model in (
+        KernelForestRegressor(30, random_state=0).fit(X, y, np.full(200, 5)),
+        KernelForestRegressor(30, random_state=0).fit(np.repeat(X, 5, axis=0), np.repeat(y, 5)),
+    ):
+        assert model.bandwidth_ > 0.1
+        assert model.score(new, truth) > once.score(new, truth) - 0.02
+        assert is_in(model.predict_interval(new), truth).mean() == pytest.approx(0.9, abs=0.04)
+    few = KernelForestClassifier(30, random_state=0).fit(np.repeat(X[:12], 20, axis=0), np.repeat(y[:12] > 0, 20))
+    assert few.predict_set(X).any(axis=1).all()
 
 
 def test_weights_of_classes_do_not_count():
-    X, y = _rows(400, 7)
+    X, y = noisy_rows(400, 7)
     labels = np.digitize(y, [-1.2, 1.2])
     for model_class in (KernelTreeClassifier, KernelBoostingClassifier, SoftTreeClassifier, EndToEndTreeClassifier):
         model = model_class(random_state=0, class_weight={0: 4.0, 1: 1.0, 2: 0.5}).fit(X, labels)
@@ -209,7 +218,7 @@ def test_scores_of_boosting_are_those_of_the_rounds_that_were_run(settings, monk
         return found
 
     monkeypatch.setattr(Rounds, "run", noted)
-    X, y = _rows(200, 8)
+    X, y = noisy_rows(200, 8)
     KernelBoostingRegressor(random_state=0, early_stopping=False, **settings).fit(X, y, X_val=X[:50], y_val=y[:50])
     for rounds, *scores in seen.values():
         for n in (1, len(scores) // 2 or 1, len(scores)):
@@ -217,7 +226,7 @@ def test_scores_of_boosting_are_those_of_the_rounds_that_were_run(settings, monk
 
 
 def test_validation_rows_of_boosting():
-    X, y = _rows(500, 9)
+    X, y = noisy_rows(500, 9)
     model = KernelBoostingRegressor(random_state=0).fit(X[:400], 1e6 * y[:400], X_val=X[400:], y_val=1e6 * y[400:])
     found = _kept(model)
     assert np.array_equal(found.matrix, X[400:])
@@ -227,7 +236,7 @@ def test_validation_rows_of_boosting():
 
 def test_an_interrupted_fit_has_no_scores(monkeypatch):
     """Its model has fewer rounds than those that were held out."""
-    X, y = _rows(200, 10)
+    X, y = noisy_rows(200, 10)
     run, calls = Rounds.run, iter(range(10**6))
     model = KernelBoostingRegressor(random_state=0, bandwidth=0.1, max_iter=60, validation_fraction=0.2)
     model.set_params(early_stopping=True).fit(X, y)
@@ -246,7 +255,7 @@ def test_an_interrupted_fit_has_no_scores(monkeypatch):
 
 
 def test_a_failed_fit_leaves_the_scores():
-    X, y = _rows(200, 11)
+    X, y = noisy_rows(200, 11)
     model = KernelTreeRegressor(random_state=0).fit(X, y)
     before = model.predict_interval(X)
     with pytest.raises(ValueError, match="NaN"):
@@ -255,14 +264,14 @@ def test_a_failed_fit_leaves_the_scores():
 
 
 def test_a_given_number_of_rounds_is_followed_if_it_is_near():
-    X, y = _rows(200, 12)
+    X, y = noisy_rows(200, 12)
     assert hasattr(KernelBoostingRegressor(max_iter=80, random_state=0).fit(X, y), "calibration_")
     assert not hasattr(KernelBoostingRegressor(max_iter=2000, random_state=0).fit(X, y), "calibration_")
     assert not hasattr(KernelBoostingRegressor(bandwidth=0.1, max_iter=80, random_state=0).fit(X, y), "calibration_")
 
 
 def test_a_hardened_tree_has_no_scores_of_the_soft_one():
-    X, y = _rows(200, 13)
+    X, y = noisy_rows(200, 13)
     model = SoftTreeClassifier(random_state=0).fit(X, y > 0)
     assert hasattr(model, "calibration_")
     assert not hasattr(model.harden(), "calibration_")
@@ -271,7 +280,7 @@ def test_a_hardened_tree_has_no_scores_of_the_soft_one():
 
 def test_at_most_so_many_rows_are_kept_and_equal_ones_together(monkeypatch):
     monkeypatch.setattr(held_out, "MOST_ROWS", 50)
-    X, y = np.repeat(_rows(100, 14)[0], 2, axis=0), np.arange(200.0)[:, None]
+    X, y = np.repeat(noisy_rows(100, 14)[0], 2, axis=0), np.arange(200.0)[:, None]
     found = HeldOut.of(X, y, y, np.ones(200))
     assert len(found.weights) == 100
     assert np.all(np.bincount((found.truth[:, 0] // 2).astype(int)) % 2 == 0)

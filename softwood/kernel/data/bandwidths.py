@@ -15,8 +15,6 @@ from softwood.core.parameters import is_real, parameter_error
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.data.column_statistics import standard_deviations
 
-__all__ = ["loo_widths", "silverman_widths", "stated_widths"]
-
 # Half-widths tried by leave-one-out likelihood, in standard deviations.
 LOO_GRID = np.geomspace(0.01, 2.0, 16)
 

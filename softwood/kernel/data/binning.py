@@ -15,8 +15,6 @@ from softwood.core.threads import Threads
 from softwood.kernel.data.column_statistics import blocks_of, category_skewness, known_cells, skewness_of
 from softwood.kernel.growing.loops.groups import Bins
 
-__all__ = ["Bins", "bin_features", "merge_narrow_bins", "starts_by_quantiles"]
-
 # Of a feature with more bins than this, neighbours are merged within this part of the half-width of the kernel.
 FEW_BINS, NARROW = 64, 0.125
 

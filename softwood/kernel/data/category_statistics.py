@@ -16,8 +16,6 @@ from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["SETS_UP_TO", "CategoryStatistics", "ManyCategories", "as_sets", "columns_of_many", "one_number"]
-
 # Columns with more categories are split by the mean target of each category.
 SETS_UP_TO = 255
 # Folds of the training rows, and the mass at which the mean of a category counts as much as that of all rows.

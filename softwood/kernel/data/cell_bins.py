@@ -9,8 +9,6 @@ import numpy as np
 from softwood.kernel.data.binning import starts_by_quantiles
 from softwood.kernel.growing.loops.groups import Bins
 
-__all__ = ["MOST_BINS", "N_REACHES", "bin_cells"]
-
 # Largest number of bins of such a column; with more pairs of a value and a half-width, they are grouped.
 MOST_BINS = 255
 # Groups of half-widths; each is divided by values.

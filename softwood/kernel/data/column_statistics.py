@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-__all__ = ["blocks_of", "category_skewness", "known_cells", "means_of", "skewness_of", "standard_deviations"]
-
 # Cells of a block: few enough for the cache. A column with more cells is a block of its own.
 _CELLS = 1 << 16
 

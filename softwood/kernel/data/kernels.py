@@ -14,8 +14,6 @@ from softwood.core.columns import Columns
 from softwood.core.parameters import parameter_error
 from softwood.trees.nodes import KernelShapes
 
-__all__ = ["Kernel", "box", "gaussian", "resolve_kernels", "triangle"]
-
 
 @dataclass(frozen=True, eq=False)
 class Kernel:

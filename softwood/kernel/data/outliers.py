@@ -10,8 +10,6 @@ import numpy as np
 
 from softwood.kernel.data.binning import Bins
 
-__all__ = ["without_outliers"]
-
 # The part of the mass at either end that may be outliers: of a column with many different values, and of others.
 MANY_VALUES, PART, PART_OF_FEW = 100, 0.01, 0.05
 # They are left out if the standard deviation of the other values is smaller by this factor.

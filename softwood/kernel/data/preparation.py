@@ -17,8 +17,6 @@ from softwood.kernel.data.outliers import without_outliers
 from softwood.kernel.growing.problem import GrowthProblem
 from softwood.trees.nodes import KernelShapes
 
-__all__ = ["EXACT_UP_TO", "TrainingData", "prepare"]
-
 # splitter="auto" is exact up to this number of rows; with more rows, a few hundred bins are as accurate and faster.
 EXACT_UP_TO = 10_000
 

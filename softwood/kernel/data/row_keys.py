@@ -10,8 +10,6 @@ import numpy as np
 
 from softwood.compiled.growing import key_rows
 
-__all__ = ["row_keys", "row_numbers"]
-
 
 def row_keys(X: np.ndarray, seed: int) -> np.ndarray:
     """64 pseudo-random bits for each row that depend only on its content and the seed, (n,) uint64."""

@@ -28,10 +28,10 @@ from softwood.kernel.growing.workspace import Workspace
 from softwood.trees.forest import SoftForest
 from softwood.trees.pruning import prune_cost_complexity
 
-__all__ = ["Draws", "assemble", "draws_of", "grow_trees", "out_of_bag", "tree_seed"]
-
 # Without bootstrap, trees that are grown to compare bandwidths get this fraction of the rows.
 _HELD_IN = 0.632
+# Of rows with more equals than this, on average, less than a twentieth is out of the bag of a tree.
+_MOST_REPEATED = 3.0
 # Size in bytes of the blocks of memory that the nodes of several trees share until the forest is put together.
 _BLOCK = 1 << 22
 
@@ -61,8 +61,9 @@ class Draws:
 
     @property
     def has_rest(self) -> bool:
-        """Whether a tree leaves rows out."""
-        return self.n_draws is not None or self.held_in
+        """Whether a tree leaves enough rows out; of rows with many equals, nearly all have one that is drawn."""
+        n_contents = int(self.group.max()) + 1
+        return self.held_in or (self.n_draws is not None and self.n_draws < _MOST_REPEATED * n_contents)
 
     def masses(self, seed: int) -> np.ndarray:
         """Mass of each row in the tree with this seed, (n,), before class weights."""

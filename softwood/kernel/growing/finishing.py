@@ -18,8 +18,6 @@ from softwood.trees.nodes import NODE_TYPES
 from softwood.trees.structure import children_of
 from softwood.trees.tree import SoftTree
 
-__all__ = ["depth_first", "finish", "finish_forest", "node_values"]
-
 
 def finish(problem: GrowthProblem, nodes: NodeTable, node_widths: np.ndarray | None = None) -> SoftTree:
     """A tree from its nodes.

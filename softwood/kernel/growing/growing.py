@@ -23,8 +23,6 @@ from softwood.kernel.growing.problem import GrowthProblem, Limits
 from softwood.kernel.growing.workspace import Scratch, Workspace, at_least, scratch_for
 from softwood.trees.tree import SoftTree
 
-__all__ = ["GrowthByGain", "grow_nodes", "grow_tree", "rules_of"]
-
 Grown = TypeVar("Grown")
 
 # With at least this many cells (rows times features), a tree grows in a separate thread, so that it can be interrupted.

@@ -28,8 +28,6 @@ from softwood.kernel.growing.problem import GrowthProblem, Limits
 from softwood.kernel.growing.workspace import Workspace, at_least, scratch_for
 from softwood.trees.tree import SoftTree
 
-__all__ = ["grow_tree_per_node"]
-
 WidthRule = Callable[[np.ndarray, ClassTargets | RealTargets, np.ndarray], np.ndarray]
 
 

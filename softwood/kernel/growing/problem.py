@@ -12,8 +12,6 @@ from softwood.kernel.growing.loops.groups import Bins, Kernels
 from softwood.kernel.growing.loops.scan import BINARY_ENTROPY, ENTROPY, SQUARED
 from softwood.trees.nodes import KernelShapes
 
-__all__ = ["CRITERIA", "GrowthProblem", "Limits"]
-
 CRITERIA = {"gini": SQUARED, "squared_error": SQUARED, "entropy": ENTROPY}
 
 

@@ -15,8 +15,6 @@ from softwood.kernel.growing.loops.scan import SQUARED
 from softwood.kernel.growing.loops.tree_groups import Knots, NodeScratch, RandomSearch, Search
 from softwood.kernel.growing.problem import GrowthProblem
 
-__all__ = ["Scratch", "Workspace", "at_least", "knots_for", "scratch_for", "search_for"]
-
 # Scratch space for one node, and for the search of its split: over all thresholds, or of extra trees.
 Scratch = tuple[NodeScratch, Search | None, RandomSearch | None]
 
