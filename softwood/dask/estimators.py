@@ -22,17 +22,6 @@ from softwood.dask.source import ClusterSource
 from softwood.kernel import boosting, forest, tree
 from softwood.kernel.base import KernelModel
 
-__all__ = [
-    "KernelBoostingClassifier",
-    "KernelBoostingRegressor",
-    "KernelExtraTreesClassifier",
-    "KernelExtraTreesRegressor",
-    "KernelForestClassifier",
-    "KernelForestRegressor",
-    "KernelTreeClassifier",
-    "KernelTreeRegressor",
-]
-
 
 @estimator
 class _OnCluster:

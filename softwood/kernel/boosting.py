@@ -17,8 +17,6 @@ from softwood.core.parameters import check_choice, parameter_error
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.boosting_base import KernelBoosting
 
-__all__ = ["KernelBoostingClassifier", "KernelBoostingRegressor"]
-
 
 @estimator
 class KernelBoostingClassifier(ClassifierBase, KernelBoosting):

@@ -42,8 +42,6 @@ from softwood.trees.pruning import merge_equal_leaves, prune_cost_complexity, pr
 from softwood.trees.tree import SoftTree
 from softwood.uncertainty.held_out import HeldOut
 
-__all__ = ["KernelTreeClassifier", "KernelTreeRegressor"]
-
 # By default, where the number of leaves is also chosen, a trend of more classes is not tried: it takes long.
 MOST_TREND_OUTPUTS = 10
 

@@ -26,8 +26,6 @@ from softwood.stream.growing.events import SplitEvent
 from softwood.stream.growing.tree import GrowingTree
 from softwood.trees.tree import SoftTree
 
-__all__ = ["StreamClassifierBase", "StreamModel", "StreamRegressorBase", "StreamTree"]
-
 
 def _in_order(array: np.ndarray) -> np.ndarray:
     """The array, or a copy if it is not as the loops take it."""

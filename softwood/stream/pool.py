@@ -19,8 +19,6 @@ from softwood.fitted import FittedModel
 from softwood.stream.base import StreamModel
 from softwood.stream.evaluation.measures import LEAST_PROBABILITY
 
-__all__ = ["LARGEST_ERROR", "ModelPool", "Turns"]
-
 # Larger errors count as this one: their squares are no floats.
 LARGEST_ERROR = 1e150
 

@@ -13,8 +13,6 @@ from softwood.uncertainty.groups import Groups
 from softwood.uncertainty.levels import quantiles_of_new, upper_bounds, warn_of_few
 from softwood.uncertainty.spread import Spread
 
-__all__ = ["Calibration", "ErrorCalibration", "ShareCalibration"]
-
 # Distributions have so many values, at evenly spaced levels.
 N_VALUES = 200
 

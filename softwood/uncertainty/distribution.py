@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Distribution"]
-
 # Rows whose scores are computed at once.
 _BLOCK = 1024
 

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-__all__ = ["equal_rows", "folds"]
-
 
 def equal_rows(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """One row of each content, in an order that depends only on the contents, and the number of each row's content."""

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-__all__ = ["Groups"]
-
 # A column of numbers with more different values than this is divided at its quartiles.
 MOST_VALUES, PARTS = 12, 4
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from softwood.uncertainty.folds import equal_rows
 
-__all__ = ["HeldOut"]
-
 # So many rows are kept at most.
 MOST_ROWS = 20_000
 

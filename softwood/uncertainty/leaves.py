@@ -13,8 +13,6 @@ from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 from softwood.uncertainty.distribution import Distribution
 
-__all__ = ["LeafTargets", "leaf_shares"]
-
 # Rows whose memberships are computed at once, and the most values that are kept apart.
 _BLOCK, MOST_VALUES = 2048, 1000
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from softwood.core.parameters import is_real
 
-__all__ = ["check_coverage", "quantiles_of_new", "upper_bound", "upper_bounds", "warn_of_few"]
-
 # Levels may be larger than a number of rows by rounding.
 _ROUNDING = 1e-9
 

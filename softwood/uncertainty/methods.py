@@ -22,8 +22,6 @@ from softwood.uncertainty.held_out import HeldOut
 from softwood.uncertainty.levels import check_coverage
 from softwood.uncertainty.spread import LEAST_ROWS, Spread, constant_spread, learn_spread
 
-__all__ = ["CalibratedClassifier", "CalibratedModel", "CalibratedRegressor"]
-
 # Without a spread from `fit`, this part of the rows for the calibration teaches it, and the others give the scores.
 _TEACHING_PARTS = 3
 

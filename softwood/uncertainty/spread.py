@@ -10,8 +10,6 @@ import numpy as np
 from softwood.trees.forest import SoftForest
 from softwood.uncertainty.folds import equal_rows
 
-__all__ = ["LEAST_ROWS", "SMALLEST", "Spread", "constant_spread", "learn_spread"]
-
 # Fewer rows than this get intervals of one width.
 LEAST_ROWS = 60
 # The forest that learns the size of errors. Few trees, so that intervals take little more time than predictions.

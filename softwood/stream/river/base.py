@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 base = require("river.base", "streams", "Learning as river's models do")
 
-__all__ = ["RiverModel", "base", "like"]
-
 # Parameters of the scikit-learn classes that have no meaning for dicts, or another name.
 LEFT_OUT = ("self", "categorical_features", "class_weight", "random_state")
 

@@ -19,13 +19,6 @@ from softwood.stream.soft_hoeffding import SoftHoeffdingTreeClassifier as _SoftH
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "HoeffdingTreeClassifier",
-    "SmoothStepTreeClassifier",
-    "SoftHoeffdingTreeClassifier",
-    "StreamForestClassifier",
-]
-
 
 @documented
 class _RiverClassifier(RiverModel, base.MiniBatchClassifier):

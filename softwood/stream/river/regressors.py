@@ -17,8 +17,6 @@ from softwood.stream.soft_hoeffding import SoftHoeffdingTreeRegressor as _SoftHo
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["HoeffdingTreeRegressor", "SmoothStepTreeRegressor", "SoftHoeffdingTreeRegressor", "StreamForestRegressor"]
-
 
 @documented
 class _RiverRegressor(RiverModel, base.MiniBatchRegressor):
