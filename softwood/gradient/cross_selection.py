@@ -12,8 +12,6 @@ import numpy as np
 from softwood.compiled import gradient as loop
 from softwood.gradient.data import LearningSet
 
-__all__ = ["N_PARTS", "Choice", "CrossSelection", "parts_of"]
-
 # More parts leave more rows to choose, as the tree has them.
 N_PARTS = 5
 
