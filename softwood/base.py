@@ -331,7 +331,7 @@ class BatchEstimator(CallbackSupportMixin, TreeEstimator):
         return False
 
     @contextmanager
-    def _fitting(self, X: Any, y: Any, sample_weight: Any = None) -> Iterator[Fit]:
+    def _fitting(self, X: Any, y: Any, sample_weight: Any) -> Iterator[Fit]:
         """Context of a fit.
 
         A copy of the estimator is fitted. At the end, its fitted attributes replace those of the estimator, all at

@@ -108,7 +108,7 @@ class Outputs:
             return None
         return self.scores if self.nodes_have_probabilities else tuple(f"score of {name}" for name in self.scores)
 
-    def node_labels(self, trees: SoftTree | SoftForest, number: int = 0) -> tuple[str, ...] | None:
+    def node_labels(self, trees: SoftTree | SoftForest, number: int) -> tuple[str, ...] | None:
         """`value_labels` of one tree, which may add to a single one of the scores."""
         labels = self.value_labels
         if labels is None or isinstance(trees, SoftTree):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from river.datasets import synth
 
 from comparisons.streams.streams import functions_in_turn
@@ -76,6 +77,24 @@ def _covertype(n: int, seed: int) -> Table:
     return _table(X, y, [False] * 10 + [True] * 2)
 
 
+def _moving_squares(n: int, seed: int) -> Table:
+    """Four squares in a row, a class for each, that move to one side and turn round every 600 rows (Losing 2016)."""
+    rng, t = np.random.default_rng(seed), np.arange(n) % 1200
+    y = rng.integers(4, size=n)
+    shift = 5.0 * np.minimum(t, 1200 - t) / 600
+    return _table(np.column_stack([1.5 * y + shift, np.zeros(n)]) + rng.uniform(size=(n, 2)), y)
+
+
+def _kddcup(n: int, seed: int) -> Table:
+    """Every k-th connection in the order of the file; its three columns of text are nominal."""
+    data = load_dataset("kddcup99_10pct")
+    rows = data.X.iloc[np.arange(0, len(data.y), max(1, len(data.y) // n))[:n]]
+    is_text = np.array([not pd.api.types.is_numeric_dtype(kind) for kind in rows.dtypes])
+    columns = [np.unique(rows[name].astype(str), return_inverse=True)[1] if text else rows[name]
+               for name, text in zip(rows, is_text, strict=True)]  # fmt: skip
+    return _table(np.column_stack(columns), np.asarray(data.y)[rows.index].astype(str), is_text)
+
+
 # Education, car and zip code of Agrawal's loans.
 LOANS = np.isin(np.arange(9), (3, 4, 5))
 CLASSES: dict[str, Callable[[int, int], Table]] = {
@@ -83,7 +102,7 @@ CLASSES: dict[str, Callable[[int, int], Table]] = {
     "poker hands": lambda n, seed: _table(*_every_kth("poker_hand_100k", n)),
     "LED, drift": _of_package(lambda n, s: LED(noise=0.1, irrelevant=True, n_drift_features=7, seed=s), True),
     "random tree": _of_river(lambda n, s: synth.RandomTree(s, s, n_classes=2).take(n)),
-    "sine, abrupt": _of_river(lambda n, s: functions_in_turn(synth.Sine, (0, 1, 2, 3))(n)),
+    "sine, abrupt": _of_river(lambda n, s: functions_in_turn(synth.Sine, (0, 1, 2, 3), 100 * s)(n)),
     "STAGGER, abrupt": _stagger,
     "RBF, slow": _of_package(lambda n, s: RandomRBF(n_classes=5, speed=0.0001, seed=s)),
     "RBF, fast": _of_package(lambda n, s: RandomRBF(n_classes=5, speed=0.001, seed=s)),
@@ -93,6 +112,9 @@ CLASSES: dict[str, Callable[[int, int], Table]] = {
     ),
     "hyperplane": _of_package(lambda n, s: Hyperplane(magnitude=0.001, n_drift_features=10, seed=s)),
     "waveform": _of_river(lambda n, s: synth.Waveform(seed=s).take(n)),
+    "mixed, abrupt": _of_river(lambda n, s: functions_in_turn(synth.Mixed, (0, 1, 0, 1), 100 * s)(n)),
+    "moving squares": _moving_squares,
+    "KDD cup 99": _kddcup,
 }
 REALS: dict[str, Callable[[int, int], Table]] = {
     "bike sharing": lambda n, seed: _table(*_floats(*_every_kth("bike_sharing_hour", n))),

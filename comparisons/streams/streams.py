@@ -73,14 +73,14 @@ def _rows(X: Any, y: Any) -> Rows:
 
 
 def functions_in_turn(
-    kind: Any, functions: tuple[int, ...], **settings: Any
+    kind: Any, functions: tuple[int, ...], seed: int = SEED, **settings: Any
 ) -> Callable[[int], Iterable[tuple[dict, Any]]]:
     """One function of a generator after the other, for equal parts of the stream."""
 
     def pairs(n: int) -> Iterable[tuple[dict, Any]]:
         bounds = np.linspace(0, n, len(functions) + 1).astype(int)
         for k, function in enumerate(functions):
-            made = kind(classification_function=function, seed=SEED + k, **settings)
+            made = kind(classification_function=function, seed=seed + k, **settings)
             yield from made.take(int(bounds[k + 1] - bounds[k]))
 
     return pairs

@@ -59,7 +59,7 @@ def demo_models(seed: int) -> dict[str, Any]:
     }
 
 
-def run_demo(output: Path, seed: int = 0) -> None:
+def run_demo(output: Path, seed: int) -> None:
     """Fit the models, print the table, and draw their decision surfaces.
 
     Parameters

@@ -176,9 +176,7 @@ def check_columns(estimator: Any, X: Any, reset: bool) -> None:
         )
 
 
-def find_categories(
-    estimator: Any, X: Any, categorical_features: Any = "from_dtype", dates: str = "error"
-) -> list[set | None]:
+def find_categories(estimator: Any, X: Any, categorical_features: Any, dates: str) -> list[set | None]:
     """Different categories of each column of a part of a table, or a few dates; None for columns of numbers.
 
     The dates are those with which `Dates.learn` finds the same encoding as with all of the column.
@@ -197,7 +195,7 @@ def find_categories(
 
 
 def prepare_table(
-    estimator: Any, X: Any, categorical_features: Any, columns: Columns | None, dates: str = "error"
+    estimator: Any, X: Any, categorical_features: Any, columns: Columns | None, dates: str
 ) -> tuple[Any, bool, np.ndarray, list[str | None]]:
     """The table, whether it is a frame, the mask of its categorical columns, and the kinds of its dates.
 

@@ -33,6 +33,7 @@ from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealT
 from softwood.stream.growing.planting import SAVED, ForestRules, Recipe
 from softwood.stream.growing.soft import SoftClassTree, SoftRealTree
 from softwood.stream.growing.tree import GrowingTree
+from softwood.stream.loops.forest import N_ADJUSTMENT
 from softwood.stream.loops.layout import EVENT, N_SCALER_ROWS, Settings
 from softwood.stream.pool import ModelPool
 
@@ -40,7 +41,7 @@ _INTEGERS = [name for name in EVENT.names or () if EVENT[name] == np.int64]
 _NUMBERS = [name for name in EVENT.names or () if EVENT[name] == np.float64]
 
 # Lengths of arrays in files of earlier releases
-EARLIER_LENGTHS = {"settings": (23, 27, 29, 31), "scaler": (4,), "target_scaler": (4,)}
+EARLIER_LENGTHS = {"settings": (23, 27, 29, 31, 34), "scaler": (4,), "target_scaler": (4,)}
 
 # Growing trees
 
@@ -155,11 +156,14 @@ def build_forest_growth(kind: type[GrowingForest], state: dict[str, Any]) -> Gro
         raise InvalidFileError("a forest has no trees")
     n_features, n_outputs = (check_integer(name, state[name], 0, 2**31 - 1) for name in ("n_features", "n_outputs"))
     # an empty forest of one column, so that a large number in a damaged file costs no memory
-    rules = build_record(ForestRules, check_type("rules", state["rules"], dict))
+    given = check_type("rules", state["rules"], dict)
+    given.setdefault("adjusts", False)  # what files of earlier releases lack
+    rules = build_record(ForestRules, given)
     forest = kind(recipes, rules, 1, 2, check_integer("seed", state["seed"]), is_class)
     forest.n_features, forest.n_outputs = n_features, n_outputs
     arrays = check_type("arrays", state["arrays"], dict)
-    arrays.setdefault("target_scaler", np.zeros((N_SCALER_ROWS, 1)))  # files of earlier releases have none
+    arrays.setdefault("target_scaler", np.zeros((N_SCALER_ROWS, 1)))
+    arrays.setdefault("adjustment", np.zeros(N_ADJUSTMENT))
     trees = check_type("trees", state["trees"], list[GrowingTree])
     spares = check_type("spares", state["spares"], list[GrowingTree | None])
     forest.restore(trees, spares, check_entries(arrays, SAVED))

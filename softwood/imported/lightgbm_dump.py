@@ -27,7 +27,7 @@ LINKS: dict[str, str | None] = {
 }
 
 
-def read_lightgbm(model: Any, caller: str = "read_lightgbm") -> ImportedModel:
+def read_lightgbm(model: Any, caller: str) -> ImportedModel:
     """Read a model; see `SoftForest.from_lightgbm`."""
     classes = np.asarray(model.classes_) if hasattr(model, "classes_") else None
     dump = _dump(model, caller)

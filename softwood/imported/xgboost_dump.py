@@ -29,7 +29,7 @@ OBJECTIVES: dict[str, tuple[str, str | None]] = {
 }  # fmt: skip
 
 
-def read_xgboost(model: Any, caller: str = "read_xgboost") -> ImportedModel:
+def read_xgboost(model: Any, caller: str) -> ImportedModel:
     """Read a model; see `SoftForest.from_xgboost`."""
     learner = _learner(model, caller)
     booster, drop = learner["gradient_booster"], None

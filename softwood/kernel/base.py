@@ -143,9 +143,7 @@ class KernelModel(BatchEstimator):
         assert learned is not None
         return learned
 
-    def _survey(
-        self, source: Source, seed: int, criterion: str, measurement_error: Any = None
-    ) -> tuple[Survey, TrainingData]:
+    def _survey(self, source: Source, seed: int, criterion: str, measurement_error: Any) -> tuple[Survey, TrainingData]:
         """What is known about the rows in parts, and the binned sample."""
         for spec in (self.measurement_error, measurement_error):
             if not are_by_column(spec):

@@ -104,14 +104,14 @@ class GrowingEncoder:
                 raise ValueError(f"Feature {key!r} is infinite; only finite numbers and missing values are taken.")
 
     def learn(self, x: dict) -> list[tuple[int, int | None]]:
-        """Add what is new in a row, sorted by name, so that the order of a dict does not matter.
+        """Add what is new in a row, sorted by name or number, so that the order of a dict does not matter.
 
         Returns
         -------
         the new columns of categories, each with an older column of the same feature or None
         """
         new: list[tuple[int, int | None]] = []
-        for key in sorted(x, key=lambda k: (type(k).__name__, str(k))):
+        for key in sorted(x, key=lambda k: (type(k).__name__, k if isinstance(k, int) else str(k))):
             value = x[key]
             if is_missing_value(value):
                 continue

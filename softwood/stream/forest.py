@@ -13,6 +13,7 @@ from softwood.core.estimators import estimator
 from softwood.core.parameters import (
     check_choice,
     check_count,
+    check_flag,
     check_integer,
     check_n_jobs,
     check_number,
@@ -69,6 +70,9 @@ class _StreamForest(StreamModel):
         Whether the votes of the trees are weighted by their recent loss or equal.
     vote_window : float
         Number of rows after which a loss has faded to about a third.
+    adjust_votes : bool
+        Whether the probabilities that the votes give are raised to a power, which is learned from the rows so far:
+        below 1 where the forest has been too sure. No effect with ``voting="mean"``.
     max_size : float or None
         Largest memory of all trees in MiB, without spare ones. None means no limit.
     n_jobs : int or None
@@ -95,6 +99,7 @@ class _StreamForest(StreamModel):
     drift_delta: float | None = 0.001
     voting: Literal["loss", "mean"] = "loss"
     vote_window: float = 200.0
+    adjust_votes: bool = True
     soft_parameters: dict[str, Any] | None = None
     crisp_parameters: dict[str, Any] | None = None
     max_size: float | None = 500.0
@@ -113,7 +118,8 @@ class _StreamForest(StreamModel):
         sharpness = CLASS_SHARPNESS if is_class else REAL_SHARPNESS
         if check_choice(self, "voting", self.voting, ("loss", "mean")) == "mean":
             sharpness = 0.0
-        rules = ForestRules(self.mean_draws, self.warning_delta, self.drift_delta, self.vote_window, sharpness)
+        adjusts = bool(check_flag(self, "adjust_votes", self.adjust_votes)) and self.voting == "loss"
+        rules = ForestRules(self.mean_draws, self.warning_delta, self.drift_delta, self.vote_window, sharpness, adjusts)
         forest = GrowingForest(self._recipes(is_class), rules, n_features, n_outputs, seed, is_class)
         forest.n_jobs = check_n_jobs(self, self.n_jobs)
         return forest
@@ -235,6 +241,10 @@ class StreamForestRegressor(_StreamForest, StreamRegressorBase):
 
     Parameters
     ----------
+    adjust_votes : bool
+        Whether the mean of the last errors is added to predictions, as far as such means have been followed by further
+        errors of their size: on many streams in the order of time errors last. For the rows that come next; False if
+        other rows are predicted, or if targets come late. No effect with ``voting="mean"``.
     soft_parameters : dict or None
         Parameters of the soft trees by name; see `SoftHoeffdingTreeRegressor`. None for defaults that suit a forest.
     crisp_parameters : dict or None

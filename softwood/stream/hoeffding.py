@@ -71,8 +71,9 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
     Each row follows one path to a leaf. A leaf keeps the weight of each class and, for each feature and class, a normal
     distribution. Each time it has received another `grace_period` of weight, it compares the best splits of its
     features. It splits if the best one exceeds the best split on any other feature by more than the Hoeffding bound, or
-    if the bound has fallen below `tau`, which means that both are about equally good. With ``delta=1e-7`` and
-    ``unseen_values="ignored"``, on columns of numbers, it is the tree of river's class of the same name.
+    if the bound has fallen below `tau`, which means that both are about equally good. On columns of
+    numbers it is the tree of river's class of the same name with ``delta=1e-7``, ``inherited_weight=0`` and
+    ``unseen_values="ignored"``.
 
     With ``leaf_prediction="nba"``, a leaf compares naive Bayes with its most frequent class for each row before the row
     is learned: for a row of weight 3 three times, so that weights mean repetition. river's and MOA's trees compare
@@ -94,6 +95,11 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
         of 0 if none of its rows, or none with this value, has come to the leaf, and shares of categories are counted
         with one more row of each category, as in MOA. "ignored": the column says nothing about this class, as in
         river.
+    inherited_weight : float
+        What a new leaf knows of the rows of its parent counts as this weight. It begins with the normal distributions
+        of its parent, as naive Bayes takes columns to be independent within a class, if naive Bayes has been right in
+        the parent more often by 0.2 of late than its most frequent class. With 0, or other leaves
+        than "nba", it begins with nothing, as in river and MOA.
     max_share_to_split : float
         A leaf is not split if one class has more than this share of its weight.
     max_size : float or None
@@ -118,6 +124,7 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
     max_share_to_split: float = 0.99
     binary_split: bool = False
     unseen_values: Literal["unlikely", "ignored"] = "unlikely"
+    inherited_weight: float = 50.0
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         many_ways = 1.0 - check_flag(self, "binary_split", self.binary_split)

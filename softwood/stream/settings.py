@@ -69,6 +69,7 @@ CHECKS: dict[str, Callable[[Any, str, Any], float]] = {
     "merit_range": partial(_named, MERIT_RANGES),
     "drift_delta": partial(_or_none, 0.0, _probability),
     "unseen_values": partial(_named, UNSEEN),
+    "inherited_weight": _from_0,
     "restart_rise": partial(_or_none, np.inf, _from_0),
 }
 

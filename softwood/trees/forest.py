@@ -475,7 +475,7 @@ class SoftForest(NodeArrays):
     def _add_part(self, X: np.ndarray, widths: np.ndarray | None, trees: np.ndarray, out: np.ndarray) -> None:
         """Predict each row with the fastest loop that applies to it; rounding does not depend on the other rows."""
         if self.weights is None and self.link == "identity":
-            sharing.add_raw(self, self.offsets, self.output, trees, X, widths, out)
+            sharing.add_raw(self, sharing.Chosen(trees, self.offsets, self.output), X, widths, out)
             return
         for number in trees:
             tree, first = self[number], self.output[number]

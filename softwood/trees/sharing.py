@@ -1,14 +1,13 @@
 """How points are shared among the nodes of trees: which compiled loop is used for which rows.
 
-A tree is treated as a forest of one tree: `nodes` are the `NodeArrays` of either, and ``offsets`` is where the nodes of
-each tree begin.
+A tree is treated as a forest of one tree: `nodes` are the `NodeArrays` of either.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -29,6 +28,14 @@ _MOST_ENTRIES = 2**21
 _SIGMOID_BLOCK = 32
 
 Loop = Callable[[np.ndarray, np.ndarray], None]
+
+
+class Chosen(NamedTuple):
+    """Some trees of a forest: their numbers, where the nodes of each tree begin, and its first output."""
+
+    trees: np.ndarray
+    offsets: np.ndarray
+    output: np.ndarray
 
 
 def memberships(tree: SoftTree, X: np.ndarray, widths: np.ndarray | None) -> sparse.csr_array:
@@ -57,42 +64,28 @@ def gradients(tree: SoftTree, X: np.ndarray, widths: np.ndarray | None, width_sl
     return out
 
 
-def add_raw(
-    nodes: NodeArrays,
-    offsets: np.ndarray,
-    output: np.ndarray,
-    trees: np.ndarray,
-    X: np.ndarray,
-    widths: np.ndarray | None,
-    out: np.ndarray,
-) -> None:
+def add_raw(nodes: NodeArrays, chosen: Chosen, X: np.ndarray, widths: np.ndarray | None, out: np.ndarray) -> None:
     """Add the sums of leaf values weighted by shares, of some trees, to `out` (n_rows, n_outputs).
 
     Parameters
     ----------
-    offsets, output : (n_trees + 1,) where the nodes of each tree begin;  (n_trees,) first output that it adds to
-    trees : numbers of the trees to add
     widths : (n_rows, n_features) half-widths of single cells, or None; with twice as many columns, the second half is
         for trees without kernels
     """
     if widths is not None and widths.shape[1] > nodes.n_features:
-        has_kernels = np.array([_has_kernels(nodes, slice(offsets[tree], offsets[tree + 1])) for tree in trees])
-        for chosen, own in zip((has_kernels, ~has_kernels), np.split(widths, 2, axis=1), strict=True):
-            if chosen.any():
-                add_raw(nodes, offsets, output, trees[chosen], X, own, out)
+        begin, end = chosen.offsets[chosen.trees], chosen.offsets[chosen.trees + 1]
+        has_kernels = np.array([_has_kernels(nodes, slice(*ends)) for ends in zip(begin, end, strict=True)])
+        for are_these, own in zip((has_kernels, ~has_kernels), np.split(widths, 2, axis=1), strict=True):
+            if are_these.any():
+                add_raw(nodes, chosen._replace(trees=chosen.trees[are_these]), X, own, out)
     elif nodes.weights is not None:
-        _add_walks(nodes, offsets, output, trees, X, widths, out)
+        _add_walks(nodes, chosen, X, widths, out)
     elif widths is not None:
-        _add_kernel(nodes, offsets, output, trees, X, out, _checked(widths, X))
+        _add_kernel(nodes, chosen, X, out, _checked(widths, X))
     elif nodes.is_crisp:
-        _by_missing_values(
-            X,
-            out,
-            partial(_add_crisp, nodes, offsets, output, trees),
-            partial(_add_kernel, nodes, offsets, output, trees),
-        )
+        _by_missing_values(X, out, partial(_add_crisp, nodes, chosen), partial(_add_kernel, nodes, chosen))
     else:
-        _add_kernel(nodes, offsets, output, trees, X, out)
+        _add_kernel(nodes, chosen, X, out)
 
 
 def prepare(nodes: NodeArrays) -> None:
@@ -100,18 +93,11 @@ def prepare(nodes: NodeArrays) -> None:
     _ = (nodes._tests, nodes._crisp_thresholds) if nodes.is_crisp else (nodes._only_boxes, nodes._height)
 
 
-def _add_walks(
-    nodes: NodeArrays,
-    offsets: np.ndarray,
-    output: np.ndarray,
-    trees: np.ndarray,
-    X: np.ndarray,
-    widths: np.ndarray | None,
-    out: np.ndarray,
-) -> None:
+def _add_walks(nodes: NodeArrays, chosen: Chosen, X: np.ndarray, widths: np.ndarray | None, out: np.ndarray) -> None:
     """The general loop, for all kinds of gates."""
     from softwood.compiled.trees import predict_rows
 
+    trees, offsets, output = chosen
     for tree in trees:
         own = slice(int(offsets[tree]), int(offsets[tree + 1]))
         found = np.zeros((len(X), nodes.value.shape[1]))
@@ -119,23 +105,15 @@ def _add_walks(
         out[:, output[tree] : output[tree] + found.shape[1]] += found
 
 
-def _add_crisp(
-    nodes: NodeArrays, offsets: np.ndarray, output: np.ndarray, trees: np.ndarray, X: np.ndarray, out: np.ndarray
-) -> None:
+def _add_crisp(nodes: NodeArrays, chosen: Chosen, X: np.ndarray, out: np.ndarray) -> None:
     """Trees of crisp axis-aligned tests, rows without missing values."""
     from softwood.compiled.trees import add_crisp_trees
 
-    add_crisp_trees(X, trees, offsets, output, nodes._tests, nodes._crisp_thresholds, nodes.subsets, nodes.value, out)
+    add_crisp_trees(X, *chosen, nodes._tests, nodes._crisp_thresholds, nodes.subsets, nodes.value, out)
 
 
 def _add_kernel(
-    nodes: NodeArrays,
-    offsets: np.ndarray,
-    output: np.ndarray,
-    trees: np.ndarray,
-    X: np.ndarray,
-    out: np.ndarray,
-    widths: np.ndarray | None = None,
+    nodes: NodeArrays, chosen: Chosen, X: np.ndarray, out: np.ndarray, widths: np.ndarray | None = None
 ) -> None:
     """Trees of kernel gates."""
     from softwood.compiled.trees import add_kernel_trees
@@ -145,12 +123,12 @@ def _add_kernel(
         nodes._gates, nodes.missing_left, nodes.threshold, nodes.width, nodes.shapes.edges, nodes.shapes.cdfs,
         nodes._only_boxes, nodes.set_words,
     )  # fmt: skip
-    largest = int(np.diff(offsets)[trees].max(initial=0))
+    largest = int(np.diff(chosen.offsets)[chosen.trees].max(initial=0))
     block = min(_LARGEST_BLOCK, max(_LEAST_BLOCK, 4 * largest), max(1, _MOST_ENTRIES // (nodes._height + 2)))
     block = min(block, max(1, len(X)))
     lists = kernel_lists(block, nodes._height, nodes.n_features)
     copy = np.empty((block if nodes.n_features <= _WIDEST_COPY else 0, nodes.n_features))
-    add_kernel_trees(X, widths, trees, offsets, output, block, arrays, lists, nodes.value, copy, out)
+    add_kernel_trees(X, widths, *chosen, block, arrays, lists, nodes.value, copy, out)
 
 
 def sigmoid_predictions(tree: SoftTree, X: np.ndarray) -> np.ndarray:

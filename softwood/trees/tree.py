@@ -119,7 +119,8 @@ class SoftTree(NodeArrays):
         X = self._points(X)
         out = np.zeros((len(X), self.n_outputs))
         only = np.zeros(1, dtype=np.int64)
-        sharing.add_raw(self, np.array([0, self.n_nodes]), only.astype(np.int32), only, X, widths, out)
+        chosen = sharing.Chosen(only, np.array([0, self.n_nodes]), only.astype(np.int32))
+        sharing.add_raw(self, chosen, X, widths, out)
         return out
 
     def predict_largest(self, X: np.ndarray, *, widths: np.ndarray | None = None) -> np.ndarray:

@@ -630,12 +630,14 @@ SPECS += both(
             "max_share_to_split": PART,
             "binary_split": FLAG,
             "unseen_values": NAME,
+            "inherited_weight": NOT_NEGATIVE,
         },
         "changes": {
             "split_criterion": "gini",
+            "inherited_weight": 5.0,
             "leaf_prediction": change("mc", leaf_prediction="nb"),
             "max_share_to_split": 0.4,
-            "max_size": 0.014,
+            "max_size": 0.012,
         },
         "unseen": {
             "binary_split": "tests/stream/test_hoeffding.py: only of columns of categories",
@@ -730,6 +732,7 @@ SPECS += both(
         "drift_delta": [0.0, 1.5, "x"],
         "voting": NAME,
         "vote_window": [0.5, None, np.inf],
+        "adjust_votes": FLAG,
         "soft_parameters": [{"depth": 3}, {"random_state": 3}, {"drift_delta": 0.1}, [1], "x", {"max_depth": -1}],
         "crisp_parameters": [{"alpha": 0.3}, {"class_weight": None}, [1], "x", {"grace_period": 0}],
         "max_size": [0.0, -1.0, np.nan, "x"],
@@ -751,6 +754,8 @@ SPECS += both(
         "warning_delta": "tests/stream/test_forest.py: spare trees after a drift",
         "drift_delta": "tests/stream/test_forest.py: replaced trees after a drift",
     },
+    classifier={"changes": {"adjust_votes": change(False, voting="loss")}},
+    regressor={"unseen": {"adjust_votes": "tests/stream/test_forest.py: only where errors last"}},
     n_rows=3000,
     known_failures=IN_ORDER_AND_DRAWN,
 )

@@ -41,6 +41,7 @@ class Node:
     last_attempt: float = 0.0
     n_steps: int = 0
     is_touched: bool = False
+    is_flat: bool = True
 
     def __post_init__(self):
         self.start(self.line)
@@ -237,7 +238,7 @@ class SoftStream:
             for node in self.nodes:
                 self.step(node)
         if self.max_inner > 0:
-            self.observe(reached, self.scaler.within(row), own, weight)
+            self.observe(reached, row, own, weight)
             if self.n_in_batch == 0:
                 self.grow([node for node, _ in reached] if self.batch == 1 else list(self.nodes))
         self.scaler.add(row, weight)
@@ -252,7 +253,8 @@ class SoftStream:
             left, right = (self.output(child, row, x) for child in node.children)
             difference = slope @ (left - right)
             node.slope[1:] += share * difference * by_sum * np.clip(x, -10, 10)
-            node.is_touched |= difference * by_sum != 0 or self.alpha_rate > 0
+            node.is_flat &= difference * by_sum == 0
+            node.is_touched |= not node.is_flat or self.alpha_rate > 0
             if self.alpha_rate > 0:
                 node.slope[0] += share * (difference * less_test + pull)
 
@@ -269,14 +271,15 @@ class SoftStream:
         if not node.is_touched:
             return
         g, node.slope, node.is_touched = node.slope / self.batch, np.zeros_like(node.slope), False
-        rates = np.full(len(g), self.rate)
-        if node.children:
-            rates[0] = self.alpha_rate
+        moves, rates = np.ones(len(g), dtype=bool), np.full(len(g), self.rate)
+        if node.children:  # where all smooth steps were flat, alpha alone learns
+            moves[0], rates[0] = self.alpha_rate > 0, self.alpha_rate
+            moves[1:], node.is_flat = not node.is_flat, True
         node.n_steps += 1
-        node.first = 0.9 * node.first + 0.1 * g
-        node.second = 0.999 * node.second + 0.001 * g**2
+        node.first = np.where(moves, 0.9 * node.first + 0.1 * g, node.first)
+        node.second = np.where(moves, 0.999 * node.second + 0.001 * g**2, node.second)
         mean, spread = node.first / (1 - 0.9**node.n_steps), node.second / (1 - 0.999**node.n_steps)
-        node.line = node.line - rates * mean / (np.sqrt(spread) + 1e-8)
+        node.line = np.where(moves, node.line - rates * mean / (np.sqrt(spread) + 1e-8), node.line)
         if node.children:
             node.line[0] = np.clip(node.line[0], 0.02, 1)
 
@@ -288,7 +291,7 @@ class SoftStream:
                 node.passed += weight * share * self.test(node, row)
             node.weight += weight * share
             if node.seen is not None and share > self.min_share:
-                node.seen.add(row, target, weight * share if self.weigh_by_share else weight)
+                node.seen.add(self.scaler.within(row), target, weight * share if self.weigh_by_share else weight)
 
     def grow(self, nodes):
         for node in nodes:

@@ -90,7 +90,7 @@ def test_a_limit_of_memory_is_kept(model_class):
     assert model.n_samples_seen_ == 300_000
     assert largest <= limit * 2**20
     assert model.tree_.n_nodes > n_nodes
-    assert model.score(X, y) > 0.6
+    assert model.score(X, y) > 0.55
     assert_log_describes_the_tree(model)
 
 
@@ -99,7 +99,7 @@ def test_streams_with_text_and_numbers():
         X, y = stream.take(4000)
         model = HoeffdingTreeClassifier()
         assert np.isfinite(model.test_then_train(X, y, classes=np.unique(y))).all()
-        assert model.score(X, y) > 0.6
+        assert model.score(X, y) > 0.55
 
 
 @pytest.mark.parametrize("model_class", [HoeffdingTreeClassifier, SoftHoeffdingTreeClassifier])

@@ -198,12 +198,9 @@ class TreeArrays:
         resized = {}  # put in place together: without memory for all of them, nothing has changed
         for name in {name for axis in changed for name, _ in self._along[axis]}:
             old = self.arrays[name]
-            new = np.empty(self._shape(self.axes[name], wanted), dtype=old.dtype)
+            new = np.zeros(self._shape(self.axes[name], wanted), dtype=old.dtype)
             kept = tuple(map(slice, map(min, old.shape, new.shape)))
             new[kept] = old[kept]
-            for k, (before, after) in enumerate(zip(old.shape, new.shape, strict=True)):
-                if before < after:
-                    new[(slice(None),) * k + (slice(before, None),)] = 0
             if name == "slots":
                 new[len(old) :, OWNER] = -1
             resized[name] = new

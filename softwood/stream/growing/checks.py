@@ -13,6 +13,7 @@ import numpy as np
 from softwood.core.arrays import is_within, require_array
 from softwood.stream.drift import ADWIN
 from softwood.stream.loops.alarms import N_BUCKETS, N_SIZES, N_WINDOW, SIZE
+from softwood.stream.loops.forest import CURVATURE, EXCESS, LARGEST_POWER, LEARNED, LEAST_POWER, N_ERRORS, SQUARES
 from softwood.stream.loops.layout import (
     ALPHA_AT,
     DEPTH,
@@ -102,6 +103,12 @@ def check_forest(forest: Any, trees: list[Any], arrays: dict[str, np.ndarray]) -
     scaler = arrays["target_scaler"]
     if not np.isfinite(scaler).all() or scaler[SCALED_WEIGHT, 0] < 0.0 or scaler[VARIANCE, 0] < 0.0:
         raise ValueError("the array 'target_scaler' holds numbers that it cannot hold")
+    found = arrays["adjustment"]
+    is_right = LEAST_POWER <= 1.0 + found[EXCESS] <= LARGEST_POWER and found[CURVATURE] >= 0.0
+    if not forest.classifies:
+        is_right = found[SQUARES] >= 0.0 and 0.0 <= found[N_ERRORS] <= LEARNED
+    if not np.isfinite(found).all() or not is_right:
+        raise ValueError("the array 'adjustment' holds numbers that it cannot hold")
 
 
 def _counters_are_right(state: dict[str, np.ndarray], n_features: int, n_outputs: int) -> bool:

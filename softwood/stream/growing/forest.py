@@ -12,6 +12,8 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from softwood.compiled.stream import (
+    adjust_classes,
+    adjust_reals,
     bound_targets,
     draw_row,
     draw_weights,
@@ -29,7 +31,7 @@ from softwood.stream.growing.events import DriftEvent, keep_last
 from softwood.stream.growing.planting import ForestTrees
 from softwood.stream.growing.rows import OneRow
 from softwood.stream.loops.drift import NOTHING
-from softwood.stream.loops.forest import LEAST_IN_VOTES, LOSS
+from softwood.stream.loops.forest import EXCESS, LEAST_IN_VOTES, LOSS
 from softwood.stream.loops.layout import PLAIN
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
@@ -53,6 +55,7 @@ class _OneRowOfAll:
     targets : (1,) target as the trees learn it
     drawn, rest : (n_trees,) weights with which the trees learn the row, and what is left of them
     losses, found : (n_trees, 1) recent losses, and (n_trees,) int64 what detectors report
+    vote : (1, n_outputs) of the trees together
     rows : the same for each tree
     """
 
@@ -61,6 +64,7 @@ class _OneRowOfAll:
         self.targets = np.empty(1, dtype=np.int64 if is_class else np.float64)
         self.drawn, self.rest = np.empty(n_trees), np.empty(n_trees)
         self.losses, self.found = np.empty((n_trees, 1)), np.empty(n_trees, dtype=np.int64)
+        self.vote = np.empty((1, n_outputs))
         self.rows = [OneRow(self.seen[t], self.targets, self.rest[t : t + 1], self.outputs[t]) for t in range(n_trees)]
 
 
@@ -101,8 +105,10 @@ class GrowingForest(ForestTrees):
             found = list(threads.map(learn, n_trees))
         self._log_alarms([event for events in found for event in events])
         self.n_rows += int(np.count_nonzero(weights > 0.0))
+        if out is None and self.rules.adjusts:
+            out = np.empty((n, self.n_outputs))
         if out is not None:
-            self._count_votes(outputs, losses, out)
+            self._count_votes(outputs, losses, out, targets, weights)
 
     def _log_alarms(self, events: list[DriftEvent]) -> None:
         """Add alarms to the log, which keeps the last ones."""
@@ -165,6 +171,8 @@ class GrowingForest(ForestTrees):
         labels, reals = self._either(one.targets)
         known = self.rules.memory, self.detectors, self.scores
         watch_row(one.outputs, labels, reals, row.weights, *known, one.losses, one.found)
+        if self.rules.adjusts:
+            self._count_votes(one.outputs, one.losses, one.vote, one.targets, row.weights)
         self.n_rows += 1
         events = []
         for t, what in enumerate(one.found.tolist()):
@@ -216,14 +224,22 @@ class GrowingForest(ForestTrees):
         keep_columns_of_all(points, self.columns.view(np.uint8), seen)
         return seen
 
-    def _count_votes(self, outputs: np.ndarray, losses: np.ndarray, out: np.ndarray) -> None:
-        """Predictions of the forest from those of the trees, (n_trees, n, n_outputs), and their losses."""
+    def _count_votes(
+        self, outputs: np.ndarray, losses: np.ndarray, out: np.ndarray, targets: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+    ) -> None:  # fmt: skip
+        """Predictions of the forest from those of the trees, (n_trees, n, n_outputs), and their losses.
+
+        With targets and weights of the rows, their adjustment learns.
+        """
         if self.rules.sharpness == 0.0:
             np.mean(outputs, axis=0, out=out)
         elif self.classifies:
             vote_classes(outputs, losses, self.rules.sharpness, out)
         else:
             vote_reals(outputs, losses, self.rules.sharpness, out)
+        if self.rules.adjusts:
+            (adjust_classes if self.classifies else adjust_reals)(targets, weights, self.adjustment, out)
 
     def predict(self, points: np.ndarray) -> np.ndarray:
         """Class probabilities, or predicted targets in the one column, (n, n_outputs)."""
@@ -253,6 +269,8 @@ class GrowingForest(ForestTrees):
                 p = tree.predict(seen)[:, :, None]
                 gradient = np.divide(gradient, p, out=np.zeros(gradient.shape), where=p > LEAST_IN_VOTES)
             out += weight * gradient
+        if self.rules.adjusts and is_geometric:
+            out *= 1.0 + self.adjustment[EXCESS]
         return softmax_gradient(self.predict(points), out) if is_geometric else out
 
     def state(self) -> dict[str, np.ndarray]:
@@ -265,7 +283,7 @@ class GrowingForest(ForestTrees):
             for name, array in tree.state().items()
         }
         names = ("columns", "spare_columns", "scores", "spare_scores", "detectors", "n_planted", "is_category")
-        found |= {name: getattr(self, name) for name in (*names, "target_scaler")}
+        found |= {name: getattr(self, name) for name in (*names, "target_scaler", "adjustment")}
         events = [(event.kind == "drift", event.n_samples, event.tree) for event in self.drifts]
         return found | {"n_rows": np.array(self.n_rows), "drifts": np.array(events, dtype=np.int64).reshape(-1, 3)}
 

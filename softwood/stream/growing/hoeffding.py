@@ -11,7 +11,7 @@ from softwood.core.losses import softmax_gradient
 from softwood.stream.growing.new_categories import zeros_in_histograms, zeros_in_normals, zeros_in_scaler
 from softwood.stream.growing.target_units import RealGrowingTree
 from softwood.stream.growing.tree import GrowingTree
-from softwood.stream.loops.hoeffding import FEW, LARGEST_ROOT
+from softwood.stream.loops.hoeffding_targets import FEW
 from softwood.stream.loops.layout import (
     CENTRE,
     FEATURE,
@@ -35,6 +35,7 @@ from softwood.stream.loops.layout import (
     RealNodes,
 )
 from softwood.stream.loops.observers import BIN_MEAN, BIN_SQUARES, CENTER, FACTOR, N_BIN_NUMBERS, N_NORMAL_NUMBERS, N
+from softwood.stream.loops.scales import LARGEST_ROOT
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
@@ -113,7 +114,8 @@ class HoeffdingClassTree(HoeffdingTree):
     }
 
     def _groups(self) -> tuple:
-        classes = ClassNodes(self.arrays["counts"], self.arrays["keys"], np.empty((2, self.n_outputs)))
+        prediction, parent = np.empty((2, self.n_outputs)), np.empty(self.arrays["stats"].shape[1:])
+        classes = ClassNodes(self.arrays["counts"], self.arrays["keys"], prediction, parent)
         return self._tree_nodes(), classes, self._statistics()
 
     def _promise(self, nodes: np.ndarray) -> np.ndarray:

@@ -19,12 +19,13 @@ from softwood.stream.growing.events import DriftEvent, SplitEvent
 from softwood.stream.growing.threads import ThreadLock
 from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.loops.drift import DRIFT, NOTHING
-from softwood.stream.loops.forest import LOSS, N_LOSSES, N_SCORES, N_SIZES
+from softwood.stream.loops.forest import LOSS, N_ADJUSTMENT, N_LOSSES, N_SCORES, N_SIZES
 from softwood.stream.loops.layout import N_SCALER_ROWS, Settings
 
 # Arrays that files hold, besides those of the trees.
 SAVED = (
     "columns", "spare_columns", "scores", "spare_scores", "detectors", "n_planted", "is_category", "target_scaler",
+    "adjustment",
 )  # fmt: skip
 
 # The past of a new tree, which is that of the present one, has the weight of so many rows.
@@ -65,6 +66,7 @@ class ForestRules:
     warning_delta, drift_delta : of the detectors; None: there are none
     memory : rows after which a loss has faded to about a third
     sharpness : of the votes; 0: a plain mean
+    adjusts : whether votes are adjusted by their errors
     """
 
     rate: float
@@ -72,6 +74,7 @@ class ForestRules:
     drift_delta: float | None
     memory: float
     sharpness: float
+    adjusts: bool = False
 
     def __post_init__(self) -> None:
         for name, low, high in (("rate", 0.0, 100.0), ("memory", 1.0, 1e308), ("sharpness", 0.0, 1e308)):
@@ -100,6 +103,7 @@ class ForestTrees:
     n_planted : (n_trees,) int64, trees that have been made in each place
     is_category : (n_features,) as the trees' array of the same name
     target_scaler : (N_SCALER_ROWS, 1) running scale of real targets, see `softwood.stream.loops.layout.RealNodes`
+    adjustment : (N_ADJUSTMENT,) what the errors of the votes have shown, see `softwood.stream.loops.forest`
     n_rows : rows learned, those of weight 0 left out
     drifts : alarms, oldest first
     n_jobs : threads for blocks of rows; the forest does not depend on it
@@ -122,7 +126,7 @@ class ForestTrees:
         self.lock = ThreadLock()
         self.drifts: list[DriftEvent] = []
         self.is_category = np.zeros(n_features, dtype=np.int64)
-        self.target_scaler = np.zeros((N_SCALER_ROWS, 1))
+        self.target_scaler, self.adjustment = np.zeros((N_SCALER_ROWS, 1)), np.zeros(N_ADJUSTMENT)
         self.columns, self.spare_columns = (np.zeros((n, n_features), dtype=np.bool_) for _ in range(2))
         self.scores, self.spare_scores = np.zeros((n, N_SCORES)), np.zeros((n, N_SCORES))
         deltas = (rules.warning_delta, rules.drift_delta)
@@ -278,6 +282,7 @@ class ForestTrees:
         return {name: value for name, value in self.__dict__.items() if name != "_one"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        state = {"target_scaler": np.zeros((N_SCALER_ROWS, 1))} | state  # pickles of earlier releases have none
+        # pickles of earlier releases have neither
+        state = {"target_scaler": np.zeros((N_SCALER_ROWS, 1)), "adjustment": np.zeros(N_ADJUSTMENT)} | state
         arrays = {name: writeable(value) for name, value in state.items() if isinstance(value, np.ndarray)}
         self.__dict__.update(state | arrays)

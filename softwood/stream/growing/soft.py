@@ -18,7 +18,6 @@ from softwood.stream.growing.new_categories import zeros_in_histograms, zeros_in
 from softwood.stream.growing.rows import NO_PREDICTIONS, as_rows
 from softwood.stream.growing.target_units import RealGrowingTree
 from softwood.stream.growing.tree import GrowingTree
-from softwood.stream.loops.hoeffding import SURPRISES
 from softwood.stream.loops.layout import (
     ALL_WEIGHT,
     ALPHA_AT,
@@ -50,6 +49,7 @@ from softwood.stream.loops.layout import (
     SoftNodes,
 )
 from softwood.stream.loops.observers import N_BIN_NUMBERS, N_NORMAL_NUMBERS
+from softwood.stream.loops.scales import SURPRISES
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
@@ -144,8 +144,8 @@ class SoftGrowingTree(GrowingTree):
         return self._tree_nodes(), soft, path, self._statistics() if self.settings.max_inner > 0 else None
 
     def _new_path(self, places: np.ndarray, shares: np.ndarray) -> Path:
-        n_features = self.n_features
-        return Path(places, shares, np.empty(1 + n_features), np.empty((1, n_features)), np.empty((1, self.n_outputs)))
+        tests, x, within = np.empty(len(places)), np.empty(1 + self.n_features), np.empty((1, self.n_features))
+        return Path(places, shares, tests, x, within, np.empty((1, self.n_outputs)))
 
     @cached_property
     def _readers(self) -> tuple:

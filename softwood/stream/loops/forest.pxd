@@ -33,5 +33,13 @@ cdef void score_spare(const f64[:, ::1] outputs, const i64[::1] labels, const f6
 @cython.locals(i=i64, k=i64, n=i64, n_classes=i64, n_trees=i64, t=i64)
 cdef void vote_classes(const f64[:, :, ::1] outputs, const f64[:, ::1] losses, f64 sharpness, f64[:, ::1] out) noexcept nogil
 
+@cython.locals(i=i64, k=i64, n_classes=i64)
+cdef void adjust_classes(const i64[::1] labels, const f64[::1] weights, f64[::1] adjustment, f64[:, ::1] out) noexcept nogil
+
+cdef f64 level_part(const f64[::1] adjustment) noexcept nogil
+
+@cython.locals(i=i64)
+cdef void adjust_reals(const f64[::1] targets, const f64[::1] weights, f64[::1] adjustment, f64[:, ::1] out) noexcept nogil
+
 @cython.locals(i=i64, n=i64, n_trees=i64, t=i64)
 cdef void vote_reals(const f64[:, :, ::1] outputs, const f64[:, ::1] losses, f64 sharpness, f64[:, ::1] out) noexcept nogil

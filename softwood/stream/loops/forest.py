@@ -5,6 +5,7 @@ weights : (n,) of the rows as the user gave them; rows of weight 0 are predicted
 memory : rows after which a loss has faded to about a third
 detectors : (2, n_numbers) states of the warning and the drift detector of a tree, both ADWIN
 scores : (N_SCORES,) what is known of a tree's losses
+adjustment : (N_ADJUSTMENT,) what the errors of the votes have shown
 """
 
 import math
@@ -12,8 +13,8 @@ import math
 import numpy as np
 
 from softwood.stream.loops.drift import DRIFT, NOTHING, WARNING, update_adwin
-from softwood.stream.loops.hoeffding import update_scale
 from softwood.stream.loops.layout import CENTRE, VARIANCE
+from softwood.stream.loops.scales import LARGEST_ROOT, update_scale
 from softwood.trees.loops.random import next_seed, to_unit
 
 # scores: faded mean of the losses and rows in it; of regressors also the mean of all absolute errors and rows in it
@@ -27,6 +28,22 @@ LEAST_IN_VOTES = 1e-4
 ERRORS = 3.0
 # Larger errors count as this one.
 LARGEST_ERROR = 1e300
+# adjustment of votes; of classes: the power that they are raised to less 1, and the curvature of the log loss by it;
+# of real targets: faded mean of the last errors, faded sums of its products with the next errors and of its squares,
+# and rows, up to LEARNED
+EXCESS, CURVATURE = range(2)
+LEVEL, PRODUCTS, SQUARES, N_ERRORS = range(4)
+N_ADJUSTMENT = 4
+# Part of these sums that is left after a row.
+FADING = 0.998
+LEAST_POWER, LARGEST_POWER = 0.3, 3.0
+# A smaller curvature counts as this, so that the first rows make small steps.
+LEAST_CURVATURE = 30.0
+LEAST_VOTE = 1e-12
+# The last error counts as this part of the level.
+LEVEL_RATE = 0.4
+# Rows that do not count, as a young forest errs all the time, and row from which on the level is added.
+SKIPPED, LEARNED = 30.0, 60.0
 # Running variances from here on are not exact, as squares of larger differences are no floats.
 LARGEST_VARIANCE = 1e290
 
@@ -205,6 +222,70 @@ def vote_classes(outputs, losses, sharpness, out):
             total += out[i, k]
         for k in range(n_classes):
             out[i, k] /= total
+
+
+def adjust_classes(labels, weights, adjustment, out):
+    """Raise votes (n, n_classes) to a power, and learn it from rows in their order: that of the least log loss so far.
+
+    Each row makes a step of Newton's method, whose curvature fades. Votes that are too sure get a power below 1.
+
+    Parameters
+    ----------
+    labels : (n,) int64, or None, and nothing is learned
+    """
+    n_classes = out.shape[1]
+    for i in range(out.shape[0]):
+        power, highest = 1.0 + adjustment[EXCESS], -np.inf
+        for k in range(n_classes):
+            out[i, k] = math.log(max(out[i, k], LEAST_VOTE))
+            highest = max(highest, out[i, k])
+        own = out[i, labels[i]] - highest if labels is not None else 0.0
+        total, first, second = 0.0, 0.0, 0.0
+        for k in range(n_classes):
+            d = out[i, k] - highest
+            p = math.exp(power * d)
+            total += p
+            first += p * d
+            second += p * d * d
+            out[i, k] = p
+        for k in range(n_classes):
+            out[i, k] /= total
+        if labels is None or weights[i] <= 0.0:
+            continue
+        first /= total
+        adjustment[CURVATURE] = FADING * adjustment[CURVATURE] + max(second / total - first * first, 0.0)
+        power -= (first - own) / max(adjustment[CURVATURE], LEAST_CURVATURE)
+        adjustment[EXCESS] = min(max(power, LEAST_POWER), LARGEST_POWER) - 1.0
+
+
+def level_part(adjustment):
+    """What is added to predictions: the level, times the part of it that errors after it have shown so far."""
+    if adjustment[N_ERRORS] < LEARNED or adjustment[SQUARES] <= 0.0:
+        return 0.0
+    return min(max(adjustment[PRODUCTS] / adjustment[SQUARES], 0.0), 1.0) * adjustment[LEVEL]
+
+
+def adjust_reals(targets, weights, adjustment, out):
+    """Add the level to votes (n, 1), and take in the errors of the votes, for rows in their order.
+
+    Errors of streams that are in the order of time often last for some rows.
+
+    Parameters
+    ----------
+    targets : (n,), or None, and nothing is learned
+    """
+    for i in range(out.shape[0]):
+        vote = out[i, 0]
+        out[i, 0] = vote + level_part(adjustment)
+        if targets is None or weights[i] <= 0.0:
+            continue
+        adjustment[N_ERRORS] = min(adjustment[N_ERRORS] + 1.0, LEARNED)
+        if adjustment[N_ERRORS] <= SKIPPED:
+            continue
+        error, level = min(max(targets[i] - vote, -LARGEST_ROOT), LARGEST_ROOT), adjustment[LEVEL]
+        adjustment[PRODUCTS] = FADING * adjustment[PRODUCTS] + error * level
+        adjustment[SQUARES] = FADING * adjustment[SQUARES] + level * level
+        adjustment[LEVEL] = level + LEVEL_RATE * (error - level)
 
 
 def vote_reals(outputs, losses, sharpness, out):

@@ -30,7 +30,7 @@ cdef Learned learn_classes(Rows rows, i64 start, TreeNodes tree, ClassNodes clas
 
 cdef bint is_time(i64 leaf, f64 seen, TreeNodes tree) noexcept nogil
 
-@cython.locals(i=i64, most_tests=i64, n_present=i64, slot=i64)
+@cython.locals(i=i64, inherits=bint, is_sound=bint, most_tests=i64, n_present=i64, slot=i64)
 cdef void try_class_split(i64 leaf, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil
 
 @cython.locals(i=i64, is_category=bint, label=i64)
@@ -40,31 +40,10 @@ cdef void split_leaf(i64 leaf, i64 slot, FoundTest test, f64 bound, f64 seen, Tr
 cdef void split_categories(i64 leaf, i64 slot, FoundTest test, f64 bound, f64 seen, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil
 
 @cython.locals(child=i64, side=i64)
-cdef void open_leaves(i64 node, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil
+cdef void open_leaves(i64 node, i64 feature, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil
+
+@cython.locals(c=i64, i=i64, j=i64, k=i64, label=i64, slot=i64)
+cdef void inherit_normals(i64 leaf, i64 feature, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil
 
 @cython.locals(s=i64, slot=i64)
 cdef i64 slot_for(i64 leaf, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil
-
-cdef f64 from_mean(f64 x, const f64[:, ::1] scaler, i64 j) noexcept nogil
-
-@cython.locals(is_known=bint, j=i64)
-cdef (f64, f64) leaf_target(const f64[:, ::1] points, i64 i, i64 leaf, TreeNodes tree, RealNodes reals) noexcept nogil
-
-@cython.locals(i=i64)
-cdef void predict_targets(Rows rows, TreeNodes tree, RealNodes reals) noexcept nogil
-
-@cython.locals(j=i64)
-cdef void update_scaler(f64[:, ::1] scaler, const f64[:, ::1] points, i64 i, f64 weight, f64 memory, f64 limit) noexcept nogil
-
-cdef void update_scale(f64[:, ::1] scaler, i64 j, f64 x, f64 weight, f64 memory, f64 limit) noexcept nogil
-
-cdef f64 past_weight(f64[:, ::1] scaler, i64 j, f64 x, f64 weight, f64 limit) noexcept nogil
-
-@cython.locals(j=i64)
-cdef void learn_linear(const f64[:, ::1] points, i64 i, f64 target, f64 weight, i64 leaf, f64 linear, TreeNodes tree, RealNodes reals) noexcept nogil
-
-@cython.locals(has_model=bint, has_out=bint, i=i64, leaf=i64, node=i64, slot=i64)
-cdef Learned learn_targets(Rows rows, i64 start, TreeNodes tree, RealNodes reals, Statistics statistics) noexcept nogil
-
-@cython.locals(child=i64, j=i64, side=i64, slot=i64)
-cdef void try_target_split(i64 leaf, TreeNodes tree, RealNodes reals, Statistics statistics) noexcept nogil

@@ -2,7 +2,7 @@
 
 Arguments that recur are the tuples of `softwood.stream.loops.layout`,
 
-rows : `Rows`;  tree : `TreeNodes`;  classes : `ClassNodes`;  reals : `RealNodes`;  statistics : `Statistics`
+rows : `Rows`;  tree : `TreeNodes`;  classes : `ClassNodes`;  statistics : `Statistics`
 
 and
 
@@ -14,20 +14,17 @@ import math
 
 import numpy as np
 
-from softwood.stream.loops.alarms import learned, note_class, note_target
+from softwood.stream.loops.alarms import learned, note_class
 from softwood.stream.loops.layout import (
     ADAPTIVE,
-    CENTRE,
     DEPTH,
     FEATURE,
     FIRST_KEY,
     GINI,
-    INVERSE,
-    LAST,
     LAST_ATTEMPT,
     LEFT,
-    MEAN,
     MODEL,
+    MODEL_LATELY,
     MODEL_SCORE,
     N_EVENTS,
     N_INNER,
@@ -38,52 +35,42 @@ from softwood.stream.loops.layout import (
     OWNER,
     PARENT,
     PLAIN,
+    PLAIN_LATELY,
     PLAIN_SCORE,
     REPLACE,
     RIGHT,
-    RUN,
-    SCALED_WEIGHT,
     SLOT,
     SLOTS_ARE_ALL,
     SPLIT,
-    SPREAD,
     THRESHOLD,
-    VARIANCE,
     WEIGHT,
     FoundTest,
 )
 from softwood.stream.loops.observers import (
     HIGHEST,
     LOWEST,
+    SQUARES,
     N,
     add_log_densities,
     best_class_test,
-    best_real_test,
     clear_slot,
     hoeffding_bound,
     impurity,
     is_side_of_its_own,
+    keep_normals,
     observe_class,
-    observe_real,
     ones,
     take_slot,
     weight_below,
     weight_of_category,
 )
 
-# Numbers beyond this count as it in running means, and differences beyond its root in running variances.
-LARGEST = 1e300
-LARGEST_ROOT = 1e150
-# Weight of values that contradict a running scale before its past counts for less, and what that counts for then.
-SURPRISES, FRESH = 30.0, 8.0
-# Part of the limit from which on a value is far from the mean: ten standard deviations, of the usual limit of 30.
-SURPRISING = 1.0 / 3.0
-# Fewer rows than this cannot be distinguished from outliers.
-FEW_ROWS = 16.0
 # Most portions of a row of large weight, so that no row takes long.
 MOST_PORTIONS = 64.0
-# A leaf with less weight than this predicts its mean, unless its settings ask for its linear model.
-FEW = 50.0
+# Part of the scores of late that is left after a row, and by how much naive Bayes must have been right more often.
+LASTING, MARGIN = 0.98, 0.2
+# A class of less weight than this does not inherit a normal distribution.
+FEWEST_INHERITED = 2.0
 
 
 def has_room(tree, statistics):
@@ -141,9 +128,6 @@ def put_test(node, test, bound, seen, tree, statistics):
         tree.nodes[node, LEFT + side] = child
     tree.counters[N_NODES] += 2
     tree.counters[N_INNER] += 1
-
-
-# Classes
 
 
 def weigh_classes(node, tree, classes):
@@ -260,6 +244,9 @@ def judge(rows, i, leaf, guess, tree, classes, statistics):
             tree.numbers[leaf, PLAIN_SCORE] += part
         if is_model:
             tree.numbers[leaf, MODEL_SCORE] += part
+        kept = LASTING if part == 1.0 else math.pow(LASTING, part)
+        tree.numbers[leaf, MODEL_LATELY] += (1.0 - kept) * (is_model - tree.numbers[leaf, MODEL_LATELY])
+        tree.numbers[leaf, PLAIN_LATELY] += (1.0 - kept) * (is_plain - tree.numbers[leaf, PLAIN_LATELY])
         if part == left:
             return left
         left -= part
@@ -351,9 +338,14 @@ def try_class_split(leaf, tree, classes, statistics):
         split_categories(leaf, slot, test, bound, seen, tree, classes, statistics)
     else:
         split_leaf(leaf, slot, test, bound, seen, tree, classes, statistics)
+    # After a change of the stream, what the leaf knows is of the past.
+    is_sound = tree.numbers[leaf, MODEL_LATELY] > tree.numbers[leaf, PLAIN_LATELY] + MARGIN
+    inherits = is_sound and tree.settings.inherited_weight > 0.0
+    if inherits:
+        keep_normals(statistics, slot, classes.parent)
     statistics.slots[slot, OWNER] = -1
     tree.nodes[leaf, SLOT] = -1
-    open_leaves(leaf, tree, classes, statistics)
+    open_leaves(leaf, test.feature if inherits else -1, tree, classes, statistics)
 
 
 def split_leaf(leaf, slot, test, bound, seen, tree, classes, statistics):
@@ -410,8 +402,8 @@ def split_categories(leaf, slot, test, bound, seen, tree, classes, statistics):
         node = tree.nodes[node, LEFT]
 
 
-def open_leaves(node, tree, classes, statistics):
-    """Weights of all nodes below one that has been split, and slots for the new leaves."""
+def open_leaves(node, feature, tree, classes, statistics):
+    """Weights of all nodes below one that has been split by a feature, and slots for the new leaves."""
     while tree.nodes[node, LEFT] >= 0:
         for side in range(2):
             child = tree.nodes[node, LEFT + side]
@@ -420,7 +412,37 @@ def open_leaves(node, tree, classes, statistics):
             tree.numbers[child, LAST_ATTEMPT] = weight
             if tree.nodes[child, LEFT] < 0 and tree.nodes[child, DEPTH] < tree.settings.max_depth:
                 tree.nodes[child, SLOT] = slot_for(child, tree, classes, statistics)
+                if tree.nodes[child, SLOT] >= 0 and feature >= 0:
+                    inherit_normals(child, feature, tree, classes, statistics)
         node = tree.nodes[node, LEFT]
+
+
+def inherit_normals(leaf, feature, tree, classes, statistics):
+    """Let a new leaf begin with the normal distributions of its parent, which has been split by a feature.
+
+    As naive Bayes has it, features are independent within a class, so a test on one of them leaves the others as they
+    were. Each class has its share of the leaf, and all together have a weight of `inherited_weight` at the most. The
+    range of the values, from which thresholds are drawn, is that of the leaf's own rows.
+    """
+    slot, parent = tree.nodes[leaf, SLOT], classes.parent
+    part = min(1.0, tree.settings.inherited_weight / max(tree.numbers[leaf, WEIGHT], 1.0))
+    for i in range(tree.nodes[leaf, N_KEYS]):
+        label = classes.keys[leaf, i]
+        weight = part * classes.counts[leaf, label]
+        if weight < FEWEST_INHERITED:
+            continue
+        factor = weight / parent[feature, label, N]
+        k = statistics.slots[slot, N_SLOT_KEYS]
+        statistics.slots[slot, FIRST_KEY + k] = label
+        statistics.slots[slot, N_SLOT_KEYS] = k + 1
+        for j in range(parent.shape[0]):
+            for c in range(parent.shape[2]):
+                statistics.stats[slot, j, label, c] = parent[j, label, c]
+            statistics.stats[slot, j, label, N] *= factor
+            statistics.stats[slot, j, label, SQUARES] *= factor
+            if statistics.is_category[j] == 0:
+                statistics.stats[slot, j, label, LOWEST] = np.inf
+                statistics.stats[slot, j, label, HIGHEST] = -np.inf
 
 
 def slot_for(leaf, tree, classes, statistics):
@@ -442,186 +464,3 @@ def slot_for(leaf, tree, classes, statistics):
         statistics.slots[slot, OWNER] = leaf
         clear_slot(statistics, slot)
     return slot
-
-
-# Real targets
-
-
-def from_mean(x, scaler, j):
-    """Difference of a value from the running mean, bounded so that its square in standard deviations is a float."""
-    d = min(max(x, -LARGEST), LARGEST) - scaler[CENTRE, j]
-    return d if abs(d * scaler[INVERSE, j]) <= LARGEST_ROOT else math.copysign(LARGEST_ROOT / scaler[INVERSE, j], d)
-
-
-def leaf_target(points, i, leaf, tree, reals):
-    """Prediction of a leaf, the mean of its targets or its linear model, and that of its linear model, if it has one.
-
-    In the linear model missing values count as the mean.
-    """
-    how = tree.settings.leaf_prediction
-    mean = tree.numbers[leaf, MEAN]
-    if how == PLAIN:
-        return mean, mean
-    total = reals.models[leaf, 0]
-    for j in range(points.shape[1]):
-        if not np.isnan(points[i, j]):
-            total += reals.models[leaf, 1 + j] * from_mean(points[i, j], reals.scaler, j) * reals.scaler[INVERSE, j]
-    linear = mean + total
-    is_known = tree.numbers[leaf, WEIGHT] >= FEW
-    if how == MODEL or (is_known and tree.numbers[leaf, MODEL_SCORE] <= tree.numbers[leaf, PLAIN_SCORE]):
-        return linear, linear
-    return mean, linear
-
-
-def predict_targets(rows, tree, reals):
-    """Predicted targets of rows."""
-    for i in range(rows.points.shape[0]):
-        rows.out[i, 0] = leaf_target(rows.points, i, find_leaf(rows.points, i, tree), tree, reals)[0]
-
-
-def update_scaler(scaler, points, i, weight, memory, limit):
-    """Add a row to the running means and inverse standard deviations: `update_scale` of each feature."""
-    for j in range(points.shape[1]):
-        update_scale(scaler, j, points[i, j], weight, memory, limit)
-
-
-def update_scale(scaler, j, x, weight, memory, limit):
-    """Add a value to a running mean and inverse standard deviation; see `RealNodes` for the rows of `scaler`.
-
-    Parameters
-    ----------
-    x : nan if it is missing
-    memory : a weight beyond this counts as this, so that old rows fade
-    limit : a value that is further than so many standard deviations from the mean enters as if it were there, so that
-        a single one cannot change the scale for long; 0 for no limit
-    """
-    if np.isnan(x):
-        return
-    # Within bounds, so that neither the mean nor the square of a huge number overflows.
-    d = min(max(x, -LARGEST), LARGEST) - scaler[CENTRE, j]
-    past, variance = scaler[SCALED_WEIGHT, j], scaler[VARIANCE, j]
-    if limit > 0.0 and variance > 0.0:
-        past = past_weight(scaler, j, x, weight, limit)
-        if not abs(d) * scaler[INVERSE, j] < 0.5 * limit:
-            reach = limit * math.sqrt(variance)
-            d = min(max(d, -reach), reach)
-    n = min(past + weight, max(memory, weight))
-    part = weight / n
-    scaler[SCALED_WEIGHT, j] = n
-    scaler[CENTRE, j] += part * d
-    d = min(max(d, -LARGEST_ROOT), LARGEST_ROOT)
-    variance = (1.0 - part) * (variance + part * d * d)
-    scaler[VARIANCE, j] = variance
-    scaler[INVERSE, j] = 1.0 / math.sqrt(variance) if variance > 0.0 else 0.0
-    scaler[LAST, j] = x
-
-
-def past_weight(scaler, j, x, weight, limit):
-    """What the past of a feature counts for when the value `x` comes.
-
-    That is its weight, but no more than FRESH once values of the weight SURPRISES contradict the scale, which then is
-    that of the present after some rows. Either more values are far from the mean than near: the scale is too small. Or
-    values that vary are all so near to the mean that at most FEW_ROWS rows can have made the variance, and that for a
-    quarter of all weight: the scale is that of outliers among the first rows.
-    """
-    past, run = scaler[SCALED_WEIGHT, j], scaler[RUN, j]
-    z = (x - scaler[CENTRE, j]) * scaler[INVERSE, j]
-    if abs(z) > SURPRISING * limit:
-        run = max(run, 0.0) + weight
-    elif z * z * past >= FEW_ROWS:
-        run = max(run - weight, 0.0)
-    elif x != scaler[LAST, j]:
-        run -= weight
-    if run >= SURPRISES:
-        past, run = min(past, FRESH), 0.0
-    elif -run >= max(SURPRISES, 0.25 * past):
-        past = min(past, FRESH)
-    scaler[RUN, j] = run
-    return past
-
-
-def learn_linear(points, i, target, weight, leaf, linear, tree, reals):
-    """One normalised gradient step of a leaf's linear model, and the faded errors of both of its predictions."""
-    fading, left_over = tree.settings.model_selector_decay, 1.0 - tree.settings.learning_rate
-    if weight != 1.0:
-        fading, left_over = math.pow(fading, weight), math.pow(left_over, weight)
-    plain_error, error = target - tree.numbers[leaf, MEAN], target - linear
-    tree.numbers[leaf, PLAIN_SCORE] = fading * tree.numbers[leaf, PLAIN_SCORE] + plain_error * plain_error
-    tree.numbers[leaf, MODEL_SCORE] = min(fading * tree.numbers[leaf, MODEL_SCORE] + error * error, LARGEST)
-    squares = 1.0
-    for j in range(points.shape[1]):
-        if not np.isnan(points[i, j]):
-            z = from_mean(points[i, j], reals.scaler, j) * reals.scaler[INVERSE, j]
-            squares += z * z
-    # Divided by the length of the row, so that no step goes beyond the target.
-    step = (1.0 - left_over) * error / squares
-    reals.models[leaf, 0] += step
-    for j in range(points.shape[1]):
-        if not np.isnan(points[i, j]):
-            reals.models[leaf, 1 + j] += step * from_mean(points[i, j], reals.scaler, j) * reals.scaler[INVERSE, j]
-
-
-def learn_targets(rows, start, tree, reals, statistics):
-    """Learn rows one after the other, from row `start` on, while there is space and no alarm; returns a `Learned`."""
-    has_out = rows.out.shape[0] > 0
-    has_model = tree.settings.leaf_prediction != PLAIN
-    for i in range(start, rows.points.shape[0]):
-        if not has_room(tree, statistics):
-            return learned(i, tree)
-        target, weight = rows.targets[i], rows.weights[i]
-        leaf = find_leaf(rows.points, i, tree)
-        prediction, linear = leaf_target(rows.points, i, leaf, tree, reals)
-        if has_out:
-            rows.out[i, 0] = prediction
-        if weight <= 0.0:
-            continue
-        tree.counters[N_ROWS] += 1
-        if has_model:
-            if tree.numbers[leaf, WEIGHT] > 0.0:
-                # the first row makes the mean, about which the linear model is
-                learn_linear(rows.points, i, target, weight, leaf, linear, tree, reals)
-            update_scaler(reals.scaler, rows.points, i, weight, np.inf, 0.0)
-        node = leaf
-        while node >= 0:
-            tree.numbers[node, WEIGHT] += weight
-            d = target - tree.numbers[node, MEAN]
-            move = d * (weight / tree.numbers[node, WEIGHT])
-            tree.numbers[node, MEAN] += move
-            if has_model and node == leaf and tree.numbers[node, WEIGHT] > weight:
-                # What the linear model says must not move with the mean.
-                reals.models[node, 0] -= move
-            tree.numbers[node, SPREAD] += weight * d * (target - tree.numbers[node, MEAN])
-            node = tree.nodes[node, PARENT]
-        slot = tree.nodes[leaf, SLOT]
-        if slot >= 0:
-            observe_real(statistics, slot, rows.points, i, target, weight)
-            if is_time(leaf, tree.numbers[leaf, WEIGHT], tree):
-                try_target_split(leaf, tree, reals, statistics)
-        if note_target(prediction, target, tree):
-            return learned(i + 1, tree)
-    return learned(rows.points.shape[0], tree)
-
-
-def try_target_split(leaf, tree, reals, statistics):
-    """Split a leaf if its best test is surely better than the second best, or if both are as good."""
-    slot, seen = tree.nodes[leaf, SLOT], tree.numbers[leaf, WEIGHT]
-    test = best_real_test(statistics, slot, tree.settings.min_branch_fraction)
-    bound = hoeffding_bound(1.0, tree.settings.delta, seen)
-    if test.feature < 0 or not (test.second / test.merit < 1.0 - bound or bound < tree.settings.tau):
-        return
-    put_test(leaf, test, bound, seen, tree, statistics)
-    statistics.slots[slot, OWNER] = -1
-    tree.nodes[leaf, SLOT] = -1
-    for side in range(2):
-        child = tree.nodes[leaf, LEFT + side]
-        for j in range(reals.models.shape[1]):
-            reals.models[child, j] = reals.models[leaf, j]
-        tree.numbers[child, WEIGHT] = statistics.sides[side, 0]
-        tree.numbers[child, MEAN] = statistics.sides[side, 1]
-        tree.numbers[child, SPREAD] = statistics.sides[side, 2]
-        reals.models[child, 0] += tree.numbers[leaf, MEAN] - statistics.sides[side, 1]
-        tree.numbers[child, MODEL_SCORE] = tree.numbers[leaf, MODEL_SCORE]
-        tree.numbers[child, PLAIN_SCORE] = tree.numbers[leaf, PLAIN_SCORE]
-        tree.numbers[child, LAST_ATTEMPT] = statistics.sides[side, 0]
-        if tree.nodes[child, DEPTH] < tree.settings.max_depth:
-            tree.nodes[child, SLOT] = take_slot(statistics, child)

@@ -3,8 +3,8 @@
 Arguments are those of `softwood.stream.loops.soft_stream`.
 """
 
-from softwood.stream.loops.hoeffding import update_scaler
 from softwood.stream.loops.layout import N_ROWS
+from softwood.stream.loops.scales import update_scaler
 from softwood.stream.loops.soft_stream import standardise, visit
 from softwood.stream.loops.soft_stream_growth import grow, has_room_for_all, observe
 

@@ -53,6 +53,7 @@ cdef struct Settings:
     f64 judges_copies
     f64 small_error
     f64 least_growth
+    f64 inherited_weight
 
 
 cdef class TreeNodes:
@@ -67,6 +68,7 @@ cdef class ClassNodes:
     cdef f64[:, ::1] counts
     cdef i64[:, ::1] keys
     cdef f64[:, ::1] prediction
+    cdef f64[:, :, ::1] parent
 
 
 cdef class RealNodes:
@@ -87,6 +89,7 @@ cdef class SoftNodes:
 cdef class Path:
     cdef i64[:, ::1] places
     cdef f64[:, ::1] shares
+    cdef f64[::1] tests
     cdef f64[::1] x
     cdef f64[:, ::1] within
     cdef f64[:, ::1] slope

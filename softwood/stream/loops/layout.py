@@ -25,8 +25,10 @@ N_NODE_INTS = 8
 
 # numbers, of all trees: WEIGHT is what has come to the node
 THRESHOLD, WEIGHT, LAST_ATTEMPT = range(3)
-# of Hoeffding trees; scores of both predictions of a leaf: correct weight of classifiers, faded errors of regressors
+# of Hoeffding trees; scores of both predictions of a leaf: correct weight of classifiers, faded errors of regressors;
+# MODEL_LATELY, PLAIN_LATELY: faded means of the same of classifiers
 MODEL_SCORE, PLAIN_SCORE, MEAN, SPREAD = range(3, 7)
+MODEL_LATELY, PLAIN_LATELY = range(5, 7)
 # of soft trees: the weight that passed the test, powers of Adam's factors, and of the root the weight of all rows
 LEFT_WEIGHT, FADE_1, FADE_2, ALL_WEIGHT = range(3, 7)
 N_NODE_NUMBERS = 7
@@ -107,6 +109,7 @@ class Settings(NamedTuple):
         learned at once; 0: it is learned in portions of 1
     least_growth : of Hoeffding trees in forests: share by which a leaf must have become heavier since the last attempt
         to split it, if that is more than the grace period
+    inherited_weight : of Hoeffding trees for classes: weight of what new leaves know of their parent's rows
     others : of soft trees; an `outlier_limit` of 0 means no limit, a `merit_range` of 0 the logarithm of the number of
         classes
     """
@@ -145,6 +148,7 @@ class Settings(NamedTuple):
     judges_copies: float = 0.0
     small_error: float = 0.0
     least_growth: float = 0.0
+    inherited_weight: float = 0.0
 
 
 class TreeNodes(NamedTuple):
@@ -165,11 +169,13 @@ class ClassNodes(NamedTuple):
     counts : (capacity, n_classes) class weights of each node
     keys : (capacity, n_classes) int64, classes of each node in the order in which they came
     prediction : (2, n_classes) scratch space for the prediction of a row that is learned, and for those of its copies
+    parent : (n_features, n_classes, 7) scratch space for the normal distributions of a leaf that is split
     """
 
     counts: np.ndarray
     keys: np.ndarray
     prediction: np.ndarray
+    parent: np.ndarray
 
 
 class RealNodes(NamedTuple):
@@ -180,7 +186,7 @@ class RealNodes(NamedTuple):
     models : (capacity, 1 + n_features) the linear model of each node: constant and weights of standardised features
     scaler : (N_SCALER_ROWS, n_features) of each feature the running weight, mean, inverse standard deviation and
         variance, the weight of values in a row that contradict these (see `past_weight` of
-        `softwood.stream.loops.hoeffding`), and the last value
+        `softwood.stream.loops.scales`), and the last value
     """
 
     models: np.ndarray
@@ -218,6 +224,7 @@ class Path(NamedTuple):
     places : (capacity, 3) int64, nodes that the row reaches, parents first, and the places of both children (-1: none)
     shares : (capacity, 5) of each of these: share, part that goes left, slope of the smooth step, gradient along the
         subtree's output, and the smooth step less the test
+    tests : (capacity,) whether the row passes the test of each of these, or the part of it that does; 0 for leaves
     x : (1 + n_features,) 1 or 0 and the standardised row
     within : (1, n_features) the row, without outliers
     slope : (1, n_outputs) outputs of the tree, then the derivative of the loss by these, times the weight of the row
@@ -225,6 +232,7 @@ class Path(NamedTuple):
 
     places: np.ndarray
     shares: np.ndarray
+    tests: np.ndarray
     x: np.ndarray
     within: np.ndarray
     slope: np.ndarray

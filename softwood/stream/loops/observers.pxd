@@ -4,6 +4,9 @@ cdef i64 take_slot(Statistics statistics, i64 node) noexcept nogil
 @cython.locals(b=i64, c=i64, j=i64)
 cdef void clear_slot(Statistics statistics, i64 slot) noexcept nogil
 
+@cython.locals(c=i64, j=i64, k=i64)
+cdef void keep_normals(Statistics statistics, i64 slot, f64[:, :, ::1] out) noexcept nogil
+
 @cython.locals(j=i64, k=i64, n_keys=i64)
 cdef void observe_class(Statistics statistics, i64 slot, const f64[:, ::1] points, i64 i, i64 label, f64 weight, bint with_density) noexcept nogil
 

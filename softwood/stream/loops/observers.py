@@ -56,6 +56,14 @@ def clear_slot(statistics, slot):
                 statistics.stats[slot, j, b, c] = 0.0
 
 
+def keep_normals(statistics, slot, out):
+    """Copy the normal distributions of a slot to `out` (n_features, n_classes, 7)."""
+    for j in range(out.shape[0]):
+        for k in range(out.shape[1]):
+            for c in range(out.shape[2]):
+                out[j, k, c] = statistics.stats[slot, j, k, c]
+
+
 def observe_class(statistics, slot, points, i, label, weight, with_density):
     """Add a row to the normal distributions of its class, which may be new to the slot.
 

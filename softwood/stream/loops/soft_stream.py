@@ -17,7 +17,7 @@ import math
 import numpy as np
 
 from softwood.stream.loops.alarms import learned, note_class, note_target
-from softwood.stream.loops.hoeffding import MOST_PORTIONS, update_scale, update_scaler
+from softwood.stream.loops.hoeffding import MOST_PORTIONS
 from softwood.stream.loops.layout import (
     ALL_WEIGHT,
     ALONG,
@@ -41,11 +41,13 @@ from softwood.stream.loops.layout import (
     VARIANCE,
     WEIGHT,
 )
+from softwood.stream.loops.scales import update_scale, update_scaler
 from softwood.stream.loops.soft_stream_growth import grow, has_room_for_all, observe, passes
-from softwood.trees.loops.gates import smooth_step, smooth_step_slope
 
 # Adam's factors of both moments, and what keeps steps finite.
 BETA_1, BETA_2, EPSILON = 0.9, 0.999, 1e-8
+# What of a gate or leaf has a gradient that waits for a step: all, or alpha alone, where the smooth step is flat.
+ALL_WAITS, ALPHA_WAITS = 1, 2
 # A learned alpha does not fall below this: with 0 one side is not reached, and nothing could ever be learned again.
 LEAST_ALPHA = 0.02
 # A standardised value counts in a gradient up to here, so that an outlier does not fill Adam's second moment.
@@ -104,19 +106,24 @@ def visit(points, i, tree, soft, path):
     at = 0
     while at < n:
         node = path.places[at, 0]
-        path.places[at, 1] = -1
-        path.places[at, 2] = -1
-        if tree.nodes[node, LEFT] >= 0:
-            z = along(soft.gates, node, path.x)
-            step = smooth_step(z, gamma)
+        if tree.nodes[node, LEFT] < 0:
+            path.places[at, 1] = -1
+            path.places[at, 2] = -1
+            path.tests[at] = 0.0
+        else:
+            # `smooth_step` and its slope, with bounds in place of branches that cannot be predicted.
+            r = min(max(along(soft.gates, node, path.x) / gamma, -0.5), 0.5)
+            step = 0.5 + 1.5 * r - 2.0 * r * r * r
             alpha = soft.gates[0, node, ALPHA_AT]
             test = passes(points, i, node, tree)
             part = alpha * step + (1.0 - alpha) * test
             path.shares[at, PART] = part
-            path.shares[at, SLOPE] = alpha * smooth_step_slope(z, gamma)
+            path.shares[at, SLOPE] = alpha * ((1.5 - 6.0 * r * r) / gamma)
             path.shares[at, LESS_TEST] = step - test
+            path.tests[at] = test
             for side in range(2):
                 share = part if side == 0 else 1.0 - part
+                path.places[at, 1 + side] = -1
                 if share > 0.0:
                     path.places[at, 1 + side] = n
                     path.places[n, 0] = tree.nodes[node, LEFT + side]
@@ -165,115 +172,137 @@ def predict_soft(rows, kind, tree, soft, path):
             rows.out[i, 0] = centre + rows.out[i, 0] * deviation
 
 
-def add_gradients(weight, n, tree, soft, path):
+def add_gradients(weight, label, n, tree, soft, path):
     """Add the gradients of one row, whose derivative by the output is in `path`, to those that are waiting.
+
+    Without batches, each gate and leaf then takes its step.
 
     Parameters
     ----------
     weight : of the row, by which the penalty on each alpha of its path counts
+    label : class of the row, which leaves that have seen few rows of each class count; -1 if they do not
     """
     pull = tree.settings.alpha_pull * weight
-    learns_alpha = tree.settings.alpha_learning_rate > 0.0
+    learns_alpha, is_batch = tree.settings.alpha_learning_rate > 0.0, tree.settings.batch_size > 1.0
+    q = path.slope.shape[1]
     for at in range(n - 1, -1, -1):
         node = path.places[at, 0]
-        share = path.shares[at, SHARE]
-        if tree.nodes[node, LEFT] < 0:
-            tree.nodes[node, TOUCHED] = 1
-            s = 0.0
-            for k in range(path.slope.shape[1]):
-                s += path.slope[0, k] * soft.values[0, node, k]
-                soft.value_slopes[node, k] += share * path.slope[0, k]
-            path.shares[at, ALONG] = s
-            continue
         at_left, at_right = path.places[at, 1], path.places[at, 2]
-        if at_left < 0:
+        share = path.shares[at, SHARE]
+        if at_left < 0 and at_right < 0:
+            s = 0.0
+            for k in range(q):
+                s += path.slope[0, k] * soft.values[0, node, k]
+            path.shares[at, ALONG] = s
+            if label >= 0 and tree.numbers[node, WEIGHT] < tree.settings.count_period * q:
+                count_label(label, weight * share, node, tree, soft)
+                continue
+            for k in range(q):
+                soft.value_slopes[node, k] += share * path.slope[0, k]
+            tree.nodes[node, TOUCHED] = ALL_WAITS
+        elif at_left < 0:
             path.shares[at, ALONG] = path.shares[at_right, ALONG]
+            continue
         elif at_right < 0:
             path.shares[at, ALONG] = path.shares[at_left, ALONG]
+            continue
         else:
             part = path.shares[at, PART]
             difference = path.shares[at_left, ALONG] - path.shares[at_right, ALONG]
             path.shares[at, ALONG] = part * path.shares[at_left, ALONG] + (1.0 - part) * path.shares[at_right, ALONG]
             dz = share * difference * path.shares[at, SLOPE]
             if dz != 0.0:
-                tree.nodes[node, TOUCHED] = 1
+                tree.nodes[node, TOUCHED] = ALL_WAITS
                 for j in range(path.x.shape[0]):
                     soft.gate_slopes[node, BIAS_AT + j] += dz * min(max(path.x[j], -LARGEST_INPUT), LARGEST_INPUT)
+            elif not learns_alpha:
+                continue
+            elif tree.nodes[node, TOUCHED] != ALL_WAITS:
+                tree.nodes[node, TOUCHED] = ALPHA_WAITS
             if learns_alpha:
-                tree.nodes[node, TOUCHED] = 1
                 soft.gate_slopes[node, ALPHA_AT] += share * (difference * path.shares[at, LESS_TEST] + pull)
+        if not is_batch:
+            take_step(node, tree, soft)
 
 
-def count_label(label, weight, n, tree, soft, path):
-    """Leaves that have seen few rows of each class follow the class shares of their rows, without a gradient step.
+def count_label(label, mass, node, tree, soft):
+    """A leaf that has seen few rows of each class follows the class shares of its rows, without a gradient step.
 
-    Their values are logarithms of shares: those that they began with, which count for PRIOR_WEIGHT, and the rows seen.
+    Its values are logarithms of shares: those that it began with, which count for PRIOR_WEIGHT, and the rows seen.
     """
     q = soft.values.shape[2]
-    for at in range(n):
-        node = path.places[at, 0]
-        if tree.nodes[node, LEFT] >= 0 or tree.numbers[node, WEIGHT] >= tree.settings.count_period * q:
-            continue
-        mass = weight * path.shares[at, SHARE]
-        part = mass / (tree.numbers[node, WEIGHT] + PRIOR_WEIGHT + mass)
-        highest = soft.values[0, node, 0]
+    part = mass / (tree.numbers[node, WEIGHT] + PRIOR_WEIGHT + mass)
+    less = math.log(1.0 - part)
+    if tree.numbers[node, WEIGHT] == 0.0:  # the shares that it begins with do not yet add up to 1
+        highest, total = soft.values[0, node, 0], 0.0
         for k in range(1, q):
             highest = max(highest, soft.values[0, node, k])
-        total = 0.0
         for k in range(q):
-            total += math.exp(soft.values[0, node, k] - highest) if soft.values[0, node, k] != highest else 1.0
-        before = math.exp(soft.values[0, node, label] - highest) / total
-        less = math.log((1.0 - part) / total) - highest
-        for k in range(q):
-            soft.values[0, node, k] += less
-            soft.value_slopes[node, k] = 0.0
-        soft.values[0, node, label] = math.log((1.0 - part) * before + part)
-        tree.nodes[node, TOUCHED] = 0
+            total += math.exp(soft.values[0, node, k] - highest)
+        less -= highest + math.log(total)
+    for k in range(q):
+        soft.values[0, node, k] += less
+    soft.values[0, node, label] = math.log(math.exp(soft.values[0, node, label]) + part)
 
 
-def adam_part(parameters, slopes, node, begin, end, scale, rate, numbers):
-    """Adam's step for a part of a node's parameters by `scale` times its gradient, which is then 0."""
-    root = math.sqrt(1.0 - numbers[node, FADE_2])
-    length = rate * root / (1.0 - numbers[node, FADE_1])
-    least = EPSILON * root
-    for j in range(begin, end):
-        g = scale * slopes[node, j]
-        first = BETA_1 * parameters[1, node, j] + (1.0 - BETA_1) * g
-        second = BETA_2 * parameters[2, node, j] + (1.0 - BETA_2) * g * g
-        parameters[1, node, j] = first
-        parameters[2, node, j] = second
-        parameters[0, node, j] -= length * first / (math.sqrt(second) + least)
-        slopes[node, j] = 0.0
+def adam_part(parameters, slopes, node, j, scale, length, least):
+    """Adam's step for a parameter of a node by `scale` times its gradient, which is then 0.
 
-
-def take_steps(n, tree, soft, path):
-    """A step of Adam after each batch, by the mean of its gradients, for the gates and leaves that have one.
-
-    Each counts its own steps, for rows do not reach all nodes.
+    Parameters
+    ----------
+    length, least : rate and smallest deviation, with the factors of both moments that correct for their start
     """
+    g = scale * slopes[node, j]
+    first = BETA_1 * parameters[1, node, j] + (1.0 - BETA_1) * g
+    second = BETA_2 * parameters[2, node, j] + (1.0 - BETA_2) * g * g
+    parameters[1, node, j] = first
+    parameters[2, node, j] = second
+    parameters[0, node, j] -= length * first / (math.sqrt(second) + least)
+    slopes[node, j] = 0.0
+
+
+def take_step(node, tree, soft):
+    """A step of Adam for a gate or leaf, by the gradients that wait.
+
+    Each counts its own steps, for rows do not reach all nodes. Where the smooth step is flat, alpha alone is learned.
+    """
+    scale = 1.0 / tree.settings.batch_size
+    # Down to 0 at once where it makes no difference: processors are slow with the tiniest numbers.
+    fade_1, fade_2 = tree.numbers[node, FADE_1], tree.numbers[node, FADE_2]
+    fade_1 = BETA_1 * fade_1 if fade_1 > 1e-18 else 0.0
+    fade_2 = BETA_2 * fade_2 if fade_2 > 1e-18 else 0.0
+    tree.numbers[node, FADE_1] = fade_1
+    tree.numbers[node, FADE_2] = fade_2
+    root = math.sqrt(1.0 - fade_2) if fade_2 > 0.0 else 1.0
+    unfaded = 1.0 - fade_1
+    length, least = tree.settings.learning_rate * root, EPSILON * root
+    if fade_1 > 0.0:
+        length /= unfaded
+    if tree.nodes[node, LEFT] < 0:
+        for j in range(soft.values.shape[2]):
+            adam_part(soft.values, soft.value_slopes, node, j, scale, length, least)
+    else:
+        if tree.nodes[node, TOUCHED] == ALL_WAITS:
+            for j in range(BIAS_AT, soft.gates.shape[2]):
+                adam_part(soft.gates, soft.gate_slopes, node, j, scale, length, least)
+        if tree.settings.alpha_learning_rate > 0.0:
+            length = tree.settings.alpha_learning_rate * root
+            if fade_1 > 0.0:
+                length /= unfaded
+            adam_part(soft.gates, soft.gate_slopes, node, ALPHA_AT, scale, length, least)
+            soft.gates[0, node, ALPHA_AT] = min(max(soft.gates[0, node, ALPHA_AT], LEAST_ALPHA), 1.0)
+    tree.nodes[node, TOUCHED] = 0
+
+
+def take_steps(tree, soft):
+    """A step after each batch, by the mean of its gradients, for the gates and leaves that have one."""
     tree.counters[N_IN_BATCH] += 1
     if tree.counters[N_IN_BATCH] < tree.settings.batch_size:
         return
     tree.counters[N_IN_BATCH] = 0
-    is_batch = tree.settings.batch_size > 1.0
-    scale = 1.0 / tree.settings.batch_size
-    rate, alpha_rate = tree.settings.learning_rate, tree.settings.alpha_learning_rate
-    for at in range(tree.counters[N_NODES] if is_batch else n):
-        node = at if is_batch else path.places[at, 0]
-        if tree.nodes[node, TOUCHED] != 1:
-            continue
-        tree.nodes[node, TOUCHED] = 0
-        # Down to 0 at once where it makes no difference: processors are slow with the tiniest numbers.
-        fade_1, fade_2 = tree.numbers[node, FADE_1], tree.numbers[node, FADE_2]
-        tree.numbers[node, FADE_1] = BETA_1 * fade_1 if fade_1 > 1e-18 else 0.0
-        tree.numbers[node, FADE_2] = BETA_2 * fade_2 if fade_2 > 1e-18 else 0.0
-        if tree.nodes[node, LEFT] < 0:
-            adam_part(soft.values, soft.value_slopes, node, 0, soft.values.shape[2], scale, rate, tree.numbers)
-            continue
-        adam_part(soft.gates, soft.gate_slopes, node, BIAS_AT, soft.gates.shape[2], scale, rate, tree.numbers)
-        if alpha_rate > 0.0:
-            adam_part(soft.gates, soft.gate_slopes, node, 0, BIAS_AT, scale, alpha_rate, tree.numbers)
-            soft.gates[0, node, ALPHA_AT] = min(max(soft.gates[0, node, ALPHA_AT], LEAST_ALPHA), 1.0)
+    for node in range(tree.counters[N_NODES]):
+        if tree.nodes[node, TOUCHED] > 0:
+            take_step(node, tree, soft)
 
 
 def miss(rows, i, soft, path):
@@ -344,10 +373,9 @@ def learn_soft(rows, start, tree, soft, path, statistics):
                 path.slope[0, 0] -= target
             for k in range(n_outputs):
                 path.slope[0, k] *= weight
-            add_gradients(weight, n, tree, soft, path)
-            if grows and is_class and tree.settings.count_period > 0.0:
-                count_label(label, weight, n, tree, soft, path)
-            take_steps(n, tree, soft, path)
+            add_gradients(weight, label if grows else -1, n, tree, soft, path)
+            if tree.settings.batch_size > 1.0:
+                take_steps(tree, soft)
             if grows:
                 bounded(rows.points, i, soft.scaler, limit, path.within)
                 observe(path.within, 0, label, target, weight, n, tree, path, statistics)

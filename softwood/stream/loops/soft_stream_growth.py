@@ -91,7 +91,7 @@ def observe(points, i, label, target, weight, n, tree, path, statistics):
     for at in range(n):
         node = path.places[at, 0]
         share = path.shares[at, SHARE]
-        tree.numbers[node, LEFT_WEIGHT] += weight * share * passes(points, i, node, tree)
+        tree.numbers[node, LEFT_WEIGHT] += weight * share * path.tests[at]
         tree.numbers[node, WEIGHT] += weight * share
         slot = tree.nodes[node, SLOT]
         if slot < 0 or share <= tree.settings.min_share:

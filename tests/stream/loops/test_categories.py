@@ -234,7 +234,7 @@ def test_new_leaves_get_their_weights_and_slots_unless_they_are_too_deep_to_spli
     # The leaf that was split gives up its own slot first.
     own.nodes[0, SLOT], statistics.slots[0, OWNER] = -1, -1
     weight = own.numbers[0, WEIGHT]
-    loop.open_leaves(0, own, classes, statistics)
+    loop.open_leaves(0, 2, own, classes, statistics)
     nodes, numbers, inner = tree.structure()
     counts = tree.arrays["counts"][: tree.n_nodes].sum(axis=1)
     assert numbers[0, WEIGHT] == weight

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from softwood.compiled.stream import (
+    adjust_classes,
+    adjust_reals,
     bound_targets,
     class_error,
     draw_count,
@@ -11,6 +13,7 @@ from softwood.compiled.stream import (
     draw_weights,
     keep_columns,
     keep_columns_of_all,
+    level_part,
     real_error,
     score_spare,
     vote_classes,
@@ -20,7 +23,23 @@ from softwood.compiled.stream import (
 )
 from softwood.stream.drift import ADWIN
 from softwood.stream.loops.drift import DRIFT, NOTHING, WARNING
-from softwood.stream.loops.forest import LOSS, N_LOSSES, N_SCORES, N_SIZES, SIZE
+from softwood.stream.loops.forest import (
+    EXCESS,
+    FADING,
+    LARGEST_POWER,
+    LEARNED,
+    LEAST_CURVATURE,
+    LEAST_POWER,
+    LEAST_VOTE,
+    LEVEL_RATE,
+    LOSS,
+    N_ADJUSTMENT,
+    N_LOSSES,
+    N_SCORES,
+    N_SIZES,
+    SIZE,
+    SKIPPED,
+)
 from softwood.stream.loops.layout import CENTRE, N_SCALER_ROWS, VARIANCE
 
 pytestmark = pytest.mark.tiny
@@ -173,3 +192,82 @@ def test_votes():
     weights[2, 1] = 1.0
     np.testing.assert_allclose(found[:, 0], (weights * reals[:, :, 0]).sum(axis=0) / weights.sum(axis=0), rtol=1e-12)
     assert found[1, 0] == reals[2, 1, 0]
+
+
+def test_errors_that_last_are_added_to_votes():
+    """Against sums over all past rows, that fade."""
+    rng = np.random.default_rng(0)
+    n = 300
+    weights, targets, votes = (rng.random(n) > 0.1) * 2.0, np.zeros(n), rng.normal(size=n)
+    for i in range(1, n):  # errors last in the first half alone
+        targets[i] = votes[i] + (0.8 if i < n // 2 else -0.5) * (targets[i - 1] - votes[i - 1]) + 0.1 * rng.normal()
+    out, adjustment = votes[:, None].copy(), np.zeros(N_ADJUSTMENT)
+    adjust_reals(targets, weights, adjustment, out)
+    errors, levels = [], [0.0]  # of the rows that count, and the level before each
+    n_rows = 0
+    for i in range(n + 1):
+        part = 0.0
+        fading = FADING ** np.arange(len(errors))[::-1]
+        before = np.array(levels[:-1])
+        if n_rows >= LEARNED and (before**2).sum() > 0.0:
+            part = np.clip((fading * before * errors).sum() / (fading * before**2).sum(), 0.0, 1.0) * levels[-1]
+        if i == n:
+            assert level_part(adjustment) == pytest.approx(part)
+            break
+        assert out[i, 0] == pytest.approx(votes[i] + part)
+        if weights[i] > 0.0:
+            n_rows += 1
+            if n_rows > SKIPPED:
+                errors.append(targets[i] - votes[i])
+                levels.append(levels[-1] + LEVEL_RATE * (errors[-1] - levels[-1]))
+    assert (out[:60, 0] == votes[:60]).all()
+    assert np.abs(out[100:150, 0] - targets[100:150]).mean() < 0.8 * np.abs(votes[100:150] - targets[100:150]).mean()
+    # any division gives the same bits, rows to predict change nothing, and huge errors stay finite
+    parts, again = votes[:, None].copy(), np.zeros(N_ADJUSTMENT)
+    for rows in (slice(0, 77), slice(77, 78), slice(78, n)):
+        adjust_reals(targets[rows], weights[rows], again, parts[rows])
+        found = np.array([[1.0]])
+        adjust_reals(None, None, again, found)
+        assert found[0, 0] == 1.0 + level_part(again)
+    np.testing.assert_array_equal(parts, out)
+    np.testing.assert_array_equal(again, adjustment)
+    adjust_reals(np.array([1e300, -1e300]), np.ones(2), again, np.array([[-1e300], [1e300]]))
+    assert np.isfinite(again).all()
+
+
+@pytest.mark.parametrize("truth", [0.5, 1.0, 2.5])
+def test_the_power_of_the_votes_is_learned(truth):
+    """Labels are drawn from the votes, raised to a power that the loop finds, by steps of Newton's method."""
+    rng = np.random.default_rng(1)
+    n = 3000
+    votes = rng.dirichlet(np.ones(3), size=n)
+    odds = votes**truth
+    labels = (rng.random((n, 1)) > np.cumsum(odds / odds.sum(axis=1, keepdims=True), axis=1)).sum(axis=1)
+    votes[5], labels[5] = [1.0, 0.0, 0.0], 1
+    weights = (rng.random(n) > 0.1) * 3.0
+    out, adjustment = votes.copy(), np.zeros(N_ADJUSTMENT)
+    adjust_classes(labels, weights, adjustment, out)
+    power, curvature = 1.0, 0.0
+    for i in range(n):
+        logs = np.log(np.maximum(votes[i], LEAST_VOTE))
+        p = np.exp(power * (logs - logs.max()))
+        p /= p.sum()
+        assert out[i] == pytest.approx(p, abs=1e-9)
+        if weights[i] > 0.0:
+            curvature = FADING * curvature + (p * logs**2).sum() - (p * logs).sum() ** 2
+            power = np.clip(
+                power - ((p * logs).sum() - logs[labels[i]]) / max(curvature, LEAST_CURVATURE),
+                LEAST_POWER,
+                LARGEST_POWER,
+            )
+    assert 1.0 + adjustment[EXCESS] == pytest.approx(power)
+    assert power == pytest.approx(truth, rel=0.15)
+    parts, again = votes.copy(), np.zeros(N_ADJUSTMENT)
+    for rows in (slice(0, 77), slice(77, 78), slice(78, n)):
+        adjust_classes(labels[rows], weights[rows], again, parts[rows])
+        before, found = again.copy(), votes[:1].copy()
+        adjust_classes(None, None, again, found)
+        assert found[0] == pytest.approx(votes[0] ** (1 + again[EXCESS]) / (votes[0] ** (1 + again[EXCESS])).sum())
+        np.testing.assert_array_equal(again, before)
+    np.testing.assert_array_equal(parts, out)
+    np.testing.assert_array_equal(again, adjustment)

@@ -13,6 +13,7 @@ from softwood.compiled import stream as loop
 from softwood.stream.growing.arrays import Limits
 from softwood.stream.growing.events import SplitEvent
 from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealTree
+from softwood.stream.loops.hoeffding import FEWEST_INHERITED, MARGIN
 from softwood.stream.loops.layout import (
     ADAPTIVE,
     CENTRE,
@@ -26,6 +27,7 @@ from softwood.stream.loops.layout import (
     LEFT,
     MEAN,
     MODEL,
+    MODEL_LATELY,
     MODEL_SCORE,
     N_EVENTS,
     N_INNER,
@@ -36,6 +38,7 @@ from softwood.stream.loops.layout import (
     OWNER,
     PARENT,
     PLAIN,
+    PLAIN_LATELY,
     PLAIN_SCORE,
     RIGHT,
     SLOT,
@@ -50,6 +53,7 @@ from softwood.stream.loops.layout import (
     Statistics,
     TreeNodes,
 )
+from softwood.stream.loops.observers import CENTER, CONSTANT, FACTOR, HIGHEST, LOWEST, SQUARES, N
 from tests.reference import hoeffding as slow
 from tests.reference.soft_stream import Scaler
 
@@ -579,7 +583,7 @@ def test_a_leaf_that_gets_a_test_has_two_leaves_and_later_tests_replace_it():
 @given(st.lists(st.tuples(st.integers(0, 4), st.sampled_from([0.0, 0.5, 1.0, 3.0])), max_size=12))
 def test_weights_of_classes_are_those_of_a_dict(rows):
     nodes, counts, keys = np.zeros((2, 8), dtype=np.int64), np.zeros((2, 5)), np.zeros((2, 5), dtype=np.int64)
-    tree, classes = TreeNodes(nodes, None, None, Settings(), None), ClassNodes(counts, keys, None)
+    tree, classes = TreeNodes(nodes, None, None, Settings(), None), ClassNodes(counts, keys, None, None)
     expected = {}
     for label, weight in rows:
         loop.add_class(1, label, weight, tree, classes)
@@ -740,3 +744,67 @@ def test_copies_are_judged_until_both_predictions_are_right(copies, left_over, p
     assert loop.judge(rows, 0, 0, -1, own, classes, statistics) == left_over
     assert own.numbers[0, [PLAIN_SCORE, MODEL_SCORE]].tolist() == [plain, model]
     assert classes.counts[0].tolist() == [0.0, 5.0 - left_over, 0.0]
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("most", [0.0, 30.0, 1e9])
+@pytest.mark.parametrize("many", [0.0, 1.0])
+def test_new_leaves_inherit_the_distributions_of_their_parent(most, many):
+    X, labels, _, weights = stream(1, n=150)
+    if many:
+        labels = X[:, 2:].argmax(axis=1)
+    ways = {"grace": 100, "delta": 1.0, "how": "adaptive", "unlikely": True, "many": bool(many)}
+    tree, single = (class_tree(slow.ClassTree(N_CLASSES, IS_CATEGORY, **ways)) for _ in range(2))
+    tree.change_settings(inherited_weight=most)
+    single.change_settings(max_depth=0)  # the parent, which is not split
+    n = 0
+    while tree.n_inner == 0:
+        for model in (tree, single):
+            model.learn(X[n : n + 1], labels[n : n + 1], weights[n : n + 1], None)
+        n += 1
+    assert tree.n_inner == (2 if many else 1)
+    parent = single.arrays["stats"][0]
+    nodes, _, inner = tree.structure()
+    for leaf in np.flatnonzero(~inner):
+        counts, slot = tree.arrays["counts"][leaf], nodes[leaf, SLOT]
+        found, known = tree.arrays["stats"][slot], []
+        for k in range(N_CLASSES):
+            weight = min(1.0, most / counts.sum()) * counts[k]
+            if weight < FEWEST_INHERITED:
+                assert not found[:, k].any()
+                continue
+            known.append(k)
+            part = weight / parent[nodes[0, FEATURE], k, N]
+            assert found[:, k, [N, SQUARES]] == pytest.approx(part * parent[:, k, [N, SQUARES]])
+            assert np.array_equal(found[:, k, [CENTER, FACTOR, CONSTANT]], parent[:, k, [CENTER, FACTOR, CONSTANT]])
+            # values are those of the leaf's own rows
+            assert np.array_equal(found[:2, k, LOWEST], [np.inf, np.inf])
+            assert np.array_equal(found[:2, k, HIGHEST], [-np.inf, -np.inf])
+            assert np.array_equal(found[2:, k, [LOWEST, HIGHEST]], parent[2:, k, [LOWEST, HIGHEST]])
+        assert sorted(tree.arrays["slots"][slot, 2 : 2 + len(known)].tolist()) == known
+        assert tree.arrays["slots"][slot, 1] == len(known)
+        assert bool(known) == (most > 0.0)
+    rest = slice(n, None)
+    before = tree.predict(X)
+    assert np.isfinite(before).all()
+    tree.learn(X[rest], labels[rest], weights[rest], None)
+    assert np.isfinite(tree.predict(X)).all()
+
+
+@pytest.mark.tiny
+@pytest.mark.parametrize("margin", [MARGIN - 0.1, MARGIN + 0.1])
+def test_leaves_inherit_only_from_a_parent_whose_naive_bayes_is_right_of_late(margin):
+    X, labels, _, weights = stream(1, n=150)
+    tree = class_tree(slow.ClassTree(N_CLASSES, IS_CATEGORY, grace=100, delta=1.0, how="adaptive"))
+    tree.change_settings(inherited_weight=30.0)
+    for n in range(150):
+        # as if it had been so up to here; the row itself moves both scores by a twentieth at the most
+        tree.arrays["numbers"][0, [MODEL_LATELY, PLAIN_LATELY]] = 0.5 + margin, 0.5
+        if tree.n_inner:
+            break
+        tree.learn(X[n : n + 1], labels[n : n + 1], weights[n : n + 1], None)
+    leaves = tree.structure()[0][1:, SLOT]
+    assert len(leaves) == 2
+    scores = tree.arrays["numbers"][0, [MODEL_LATELY, PLAIN_LATELY]]
+    assert scores[0] - scores[1] == pytest.approx(margin)
+    assert tree.arrays["stats"][leaves].any() == (margin > MARGIN)

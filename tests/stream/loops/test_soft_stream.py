@@ -13,7 +13,7 @@ from softwood.compiled.trees import smooth_step
 from softwood.stream import SmoothStepTreeClassifier
 from softwood.stream.loops import layout
 from softwood.stream.loops.layout import FADE_1, FADE_2, FEATURE, LEFT, LEFT_WEIGHT, RIGHT, THRESHOLD, WEIGHT, Rows
-from softwood.stream.loops.soft_stream import LARGEST_INPUT
+from softwood.stream.loops.soft_stream import ALL_WAITS, ALPHA_WAITS, LARGEST_INPUT
 from tests.reference.soft_stream import (
     GAMMA_WIDE,
     SoftStream,
@@ -56,11 +56,12 @@ def gradients(tree, row, x, slope, pull=0.0, learns_alpha=True):
     """Of gates and values, by the loop."""
     n, places, shares = visited(tree, row, x)
     gates, values = np.zeros_like(tree.arrays["gate_slopes"]), np.zeros_like(tree.arrays["value_slopes"])
-    settings = tree.settings._replace(alpha_pull=pull, alpha_learning_rate=float(learns_alpha))
+    # in a batch they wait for a step
+    settings = tree.settings._replace(alpha_pull=pull, alpha_learning_rate=float(learns_alpha), batch_size=2.0)
     own, soft, path, _ = tree._groups()
     path = path._replace(places=places, shares=shares, x=x, slope=slope[None].copy())
     soft = soft._replace(gate_slopes=gates, value_slopes=values)
-    loop.add_gradients(1.0, n, own._replace(settings=settings), soft, path)
+    loop.add_gradients(1.0, -1, n, own._replace(settings=settings), soft, path)
     return gates, values
 
 
@@ -275,17 +276,24 @@ def test_young_leaves_count_labels(labels, seed):
     start = np.random.default_rng(seed).normal(size=4)
     tree = growing(SoftStream(3, 4, count_period=3.0))
     tree.arrays["values"][0, 0] = start
-    tree.arrays["places"][0], tree.arrays["shares"][0] = 0, 1.0
-    own, soft, path, _ = tree._groups()
+    own, soft, _, _ = tree._groups()
     for label in labels:
-        loop.count_label(label, 1.0, 1, own, soft, path)
+        loop.count_label(label, 1.0, 0, own, soft)
         tree.arrays["numbers"][0, WEIGHT] += 1.0
-    counts = 10 * np.exp(start) / np.exp(start).sum() + np.bincount(labels[:12], minlength=4)
+    counts = 10 * np.exp(start) / np.exp(start).sum() + np.bincount(labels, minlength=4)
     assert tree.arrays["values"][0, 0] == pytest.approx(np.log(counts / counts.sum()), abs=1e-9)
-    before = tree.arrays["values"].copy()
-    tree.arrays["numbers"][0, WEIGHT] = 12.0  # no longer young
-    loop.count_label(0, 1.0, 1, own, soft, path)
-    assert np.array_equal(tree.arrays["values"], before)
+
+
+@pytest.mark.tiny
+def test_leaves_count_labels_while_they_are_young():
+    tree = growing(SoftStream(3, 4, count_period=3.0))
+    tree.arrays["places"][0], tree.arrays["shares"][0] = [0, -1, -1], 1.0
+    own, soft, path, _ = tree._groups()
+    for weight, steps in ((11.0, 0.0), (12.0, 1.0)):
+        tree.arrays["numbers"][0, [WEIGHT, FADE_1]] = weight, 1.0
+        path.slope[:] = 0.1
+        loop.add_gradients(1.0, 0, 1, own, soft, path)
+        assert tree.arrays["numbers"][0, FADE_1] == pytest.approx(0.9**steps)
 
 
 @pytest.mark.tiny
@@ -380,6 +388,9 @@ def test_one_row_is_forward_gradients_and_a_step_of_adam(seed, is_class):
         moved = lines[0, touched] - step
         if lines is a["gates"]:
             moved[:, 0] = np.clip(moved[:, 0], 0.0, 1.0)
+            flat = ~g[touched, 1:].any(axis=1)  # there alpha alone is learned
+            for moved_part, part in zip((moved, first, second), lines[:, touched], strict=True):
+                moved_part[flat, 1:] = part[flat, 1:]
         assert after[:, touched] == pytest.approx(np.array([moved, first, second]))
         assert np.array_equal(after[:, ~touched], lines[:, ~touched])
 
@@ -583,19 +594,17 @@ def test_predictions_are_those_of_the_reference(is_class):
 
 
 @pytest.mark.tiny
-def test_a_part_of_a_line_takes_a_step_of_adam():
+def test_a_parameter_takes_a_step_of_adam():
     rng = np.random.default_rng(0)
-    lines, slopes, numbers = rng.random((3, 2, 5)), rng.random((2, 5)), np.zeros((2, layout.N_NODE_NUMBERS))
-    numbers[1, [FADE_1, FADE_2]] = 0.9**4, 0.999**4
-    before, g = lines.copy(), 0.5 * slopes[1, 1:4]
-    loop.adam_part(lines, slopes, 1, 1, 4, 0.5, 0.03, numbers)
-    first = 0.9 * before[1, 1, 1:4] + 0.1 * g
-    second = 0.999 * before[2, 1, 1:4] + 0.001 * g**2
+    lines, slopes = rng.random((3, 2, 5)), rng.random((2, 5))
+    before, g, root = lines.copy(), 0.5 * slopes[1, 3], np.sqrt(1 - 0.999**4)
+    loop.adam_part(lines, slopes, 1, 3, 0.5, 0.03 * root / (1 - 0.9**4), 1e-8 * root)
+    first = 0.9 * before[1, 1, 3] + 0.1 * g
+    second = 0.999 * before[2, 1, 3] + 0.001 * g**2
     step = 0.03 * first / (1 - 0.9**4) / (np.sqrt(second / (1 - 0.999**4)) + 1e-8)
-    assert lines[:, 1, 1:4] == pytest.approx(np.array([before[0, 1, 1:4] - step, first, second]))
-    assert not slopes[1, 1:4].any()
-    assert slopes[1, [0, 4]].all()
-    lines[:, 1, 1:4] = before[:, 1, 1:4]
+    assert lines[:, 1, 3] == pytest.approx(np.array([before[0, 1, 3] - step, first, second]))
+    assert np.flatnonzero(slopes == 0).tolist() == [8]
+    lines[:, 1, 3] = before[:, 1, 3]
     assert np.array_equal(lines, before)
 
 
@@ -606,19 +615,21 @@ def test_steps_are_taken_at_the_end_of_a_batch_where_a_gradient_waits(batch, is_
     tree, reference, _, _ = learned(is_class, batch=batch, alpha_rate=0.02)
     a, rng = tree.arrays, np.random.default_rng(0)
     for k, node in enumerate(reference.nodes):
-        node.is_touched = k % 2 == 0
-        a["nodes"][k, layout.TOUCHED] = 1 if k % 2 == 0 else -1
+        # nothing waits, or alpha alone (in leaves all), or everything
+        node.is_touched, node.is_flat = k % 3 != 0, k % 3 == 2
+        a["nodes"][k, layout.TOUCHED] = (-1, ALL_WAITS, ALPHA_WAITS if node.children else ALL_WAITS)[k % 3]
         node.slope = rng.normal(size=len(node.slope))
+        if node.children and node.is_flat:
+            node.slope[1:] = 0.0
         (a["gate_slopes"] if node.children else a["value_slopes"])[k] = node.slope
-    own, soft, path, _ = tree._groups()
-    path.places[: len(reference.nodes), 0] = np.arange(len(reference.nodes))
+    own, soft, _, _ = tree._groups()
     if batch > 1:
         a["counters"][layout.N_IN_BATCH] = batch - 2
         before = copy.deepcopy(a)
-        loop.take_steps(len(reference.nodes), own, soft, path)
+        loop.take_steps(own, soft)
         assert a["counters"][layout.N_IN_BATCH] == batch - 1
         assert np.array_equal(a["values"], before["values"])
-    loop.take_steps(len(reference.nodes), own, soft, path)
+    loop.take_steps(own, soft)
     for node in reference.nodes:
         reference.step(node)
     assert a["counters"][layout.N_IN_BATCH] == 0

@@ -212,6 +212,14 @@ def test_the_same_model_as_in_scikit_learn(model_class):
     np.testing.assert_array_equal(model.predict_many(frame).to_numpy(), other.predict(X))
 
 
+@pytest.mark.parametrize("model_class", FORESTS)
+def test_features_named_by_numbers_have_the_order_of_the_numbers(model_class):
+    """A model of `dict(enumerate(row))` has the columns of the row, also from ten of them on."""
+    model = small(model_class)
+    model.learn_one({10: 1.0, 2: 0.0, "b": 1.0, 1: 0.5, "a10": 0.0, "a2": 0.0}, 1)
+    assert model.feature_names == ["1", "2", "10", "a10", "a2", "b"]
+
+
 # ------------------------------------------------------------------ features as they come
 
 
