@@ -14,8 +14,6 @@ from softwood.core.columns import Columns
 from softwood.core.dates import kind_of_cell
 from softwood.core.encoding import read_table
 
-__all__ = ["Chunks", "columns_of", "is_lazy", "parts_of_frame", "read_chunks"]
-
 
 @dataclass(frozen=True)
 class Chunks:

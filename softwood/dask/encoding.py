@@ -14,8 +14,6 @@ from softwood.core.tables import take_rows
 from softwood.core.targets import read_classes
 from softwood.kernel.parts.sources import RawRows
 
-__all__ = ["Description", "Reader", "as_given", "describe"]
-
 
 @dataclass(frozen=True)
 class Description:

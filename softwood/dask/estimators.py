@@ -22,17 +22,6 @@ from softwood.dask.source import ClusterSource
 from softwood.kernel import boosting, forest, tree
 from softwood.kernel.base import KernelModel
 
-__all__ = [
-    "KernelBoostingClassifier",
-    "KernelBoostingRegressor",
-    "KernelExtraTreesClassifier",
-    "KernelExtraTreesRegressor",
-    "KernelForestClassifier",
-    "KernelForestRegressor",
-    "KernelTreeClassifier",
-    "KernelTreeRegressor",
-]
-
 
 @estimator
 class _OnCluster:
@@ -249,10 +238,6 @@ class KernelBoostingClassifier(_Probabilities, _OnCluster, boosting.KernelBoosti
         ----------
         X : Dask array, Dask frame, array-like or data frame
             The rows to predict.
-        measurement_error : dict, array-like or None, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
-            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
-            columns.
 
         Returns
         -------

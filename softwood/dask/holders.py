@@ -25,8 +25,6 @@ from softwood.kernel.parts.numbers import merged
 from softwood.kernel.parts.rows import CodedRows
 from softwood.kernel.parts.sources import LocalParts
 
-__all__ = ["ClusterParts"]
-
 # How many times in a row workers may be lost in the same exchange.
 _ATTEMPTS = 3
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from softwood.dask.chunks import parts_of_frame
 
-__all__ = ["predict_lazily"]
-
 
 def predict_lazily(local: Any, method: str, X: Any, **further: Any) -> Any:
     """Predictions of a fitted local estimator for a Dask array or frame, as a Dask array.

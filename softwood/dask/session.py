@@ -16,8 +16,6 @@ from distributed import CancelledError, Client, Future, KilledWorker, get_client
 
 from softwood.kernel.parts.numbers import merged
 
-__all__ = ["FAN_IN", "PAUSE", "Session"]
-
 # Results of more parts or workers than this are merged on the workers first.
 FAN_IN = 8
 # Seconds without any worker after which a fit fails, and between two checks.

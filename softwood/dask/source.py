@@ -14,8 +14,6 @@ from softwood.dask.holders import ClusterParts
 from softwood.dask.session import Session
 from softwood.kernel.parts.rows import CodedRows, joined
 
-__all__ = ["ClusterSource"]
-
 # A worker holds its coded rows in blocks of about this size. Larger blocks are faster while trees grow; smaller blocks
 # need less memory when parts are joined.
 _BLOCK_BYTES = 1 << 26

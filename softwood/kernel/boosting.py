@@ -17,8 +17,6 @@ from softwood.core.parameters import check_choice, parameter_error
 from softwood.core.targets import ClassTargets, RealTargets
 from softwood.kernel.boosting_base import KernelBoosting
 
-__all__ = ["KernelBoostingClassifier", "KernelBoostingRegressor"]
-
 
 @estimator
 class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
@@ -69,15 +67,6 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
     def decision_function(self, X: Any, measurement_error: Any = None) -> np.ndarray:
         """Raw scores: log odds of the second class, or one for each class.
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        measurement_error : dict, array-like or None, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
-            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
-            columns.
-
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_classes)
@@ -87,52 +76,17 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
         return raw[:, 0] if raw.shape[1] == 1 else raw
 
     def predict_proba(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Class probabilities.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        measurement_error : dict, array-like or None, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
-            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
-            columns.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Class probabilities, columns in the order of ``classes_``.
-        """
+        """Class probabilities."""
         raw = self._raw(X, measurement_error=measurement_error)
         return self._loss_.predict(raw)
 
     def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
-        """Most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        measurement_error : dict, array-like or None, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
-            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
-            columns.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Predicted labels.
-        """
+        """Most probable class of each row."""
         largest = self.predict_proba(X, measurement_error).argmax(axis=1)
         return self.classes_[largest]
 
     def staged_decision_function(self, X: Any) -> Iterator[np.ndarray]:
         """Raw scores after each round, as in `decision_function`.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
 
         Yields
         ------
@@ -145,11 +99,6 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
     def staged_predict_proba(self, X: Any) -> Iterator[np.ndarray]:
         """Class probabilities after each round.
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-
         Yields
         ------
         ndarray of shape (n_rows, n_classes)
@@ -160,11 +109,6 @@ class KernelBoostingClassifier(ClassifierBase, KernelBoosting):
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Most probable classes after each round.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
 
         Yields
         ------
@@ -235,15 +179,6 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
     def predict(self, X: Any, measurement_error: Any = None) -> np.ndarray:
         """Predicted targets.
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        measurement_error : dict, array-like or None, default=None
-            Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
-            array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
-            columns.
-
         Returns
         -------
         ndarray of shape (n_rows,) or (n_rows, n_quantiles)
@@ -257,12 +192,8 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
         y : array-like of shape (n_rows,)
             True targets.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows. A weight of 2 has the same effect as repeating the row.
 
         Returns
         -------
@@ -280,11 +211,6 @@ class KernelBoostingRegressor(RegressorBase, KernelBoosting):
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """Predicted targets after each round.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
 
         Yields
         ------

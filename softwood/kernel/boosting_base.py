@@ -81,8 +81,6 @@ class KernelBoosting(BoostingParameters):
             The rows. Text and category columns of frames are categories. Missing values are allowed everywhere.
         y : array-like of shape (n_rows,)
             Labels or targets. A classifier also takes a matrix of class probabilities.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows. A weight of 2 has the same effect as repeating the row.
         measurement_error : dict, array-like or None, default=None
             Known errors of the cells of `X`: a dict from columns to numbers or to arrays of shape (n_rows,), or an
             array of shape (n_rows, n_features_in). They replace the `measurement_error` of the constructor in these
@@ -96,11 +94,6 @@ class KernelBoosting(BoostingParameters):
             Weights of the validation rows.
         measurement_error_val : dict, array-like or None, default=None
             Known errors of the cells of `X_val`, in the forms of `measurement_error`.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator itself.
         """
         with self._fitting(X, y, sample_weight) as fit:
             training = (X, y, sample_weight, measurement_error)

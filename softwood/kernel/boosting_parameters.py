@@ -20,8 +20,6 @@ from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.rounds.newton import NewtonLimits
 from softwood.kernel.rounds.rounds import BoostingRules
 
-__all__ = ["BoostingParameters", "is_auto"]
-
 # What "auto" stands for if it is not chosen. The penalty is in rows; comparisons/boosting says which data sets it was
 # chosen on.
 AUTO_RATE, AUTO_L2, AUTO_LEAVES, AUTO_MASS = 0.1, 3.0, 31, 20.0

@@ -20,8 +20,6 @@ from softwood.core.threads import Threads
 from softwood.kernel.refining import DistinctRows
 from softwood.trees.forest import SoftForest
 
-__all__ = ["MOST_STEPS", "with_values_fitted_together"]
-
 # Weight, in rows, of the penalty on a change of a leaf value: at least the first number, and the second one times the
 # part of the variance of the targets that the forest does not explain. The more of it is noise, the less is fitted.
 LEAST_PENALTY, PENALTY = 1.0, 10.0

@@ -16,8 +16,6 @@ from softwood.trees.gates import Gate
 from softwood.trees.nodes import KernelShapes
 from softwood.trees.tree import SoftTree
 
-__all__ = ["PredictionKernels"]
-
 Finished = TypeVar("Finished", SoftTree, SoftForest)
 
 

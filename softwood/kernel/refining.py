@@ -32,8 +32,6 @@ from softwood.trees.loops.refine import LearnedRows, RowSpace
 from softwood.trees.pruning import without_empty_nodes
 from softwood.trees.tree import SoftTree
 
-__all__ = ["DistinctRows", "Learned", "Passes", "Refinement", "probabilities"]
-
 # Steps of Adam, for thresholds in standard deviations and logarithms of half-widths, and for values; how much of the
 # means of the gradients and of their squares a step keeps; and the gradient below which steps become small.
 GATE_RATE, VALUE_RATE, KEPT, KEPT_SQUARES, SMALL = 0.1, 0.2, 0.9, 0.95, 1e-6

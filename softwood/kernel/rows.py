@@ -34,8 +34,6 @@ from softwood.uncertainty.held_out import HeldOut
 if TYPE_CHECKING:
     from softwood.kernel.parts.fits import BoostingRowsInParts, TreeRowsInParts
 
-__all__ = ["SCORED_ROWS", "BoostingRows", "BoostingRowsInMemory", "Snapshot", "TreeRows", "TreeRowsInMemory"]
-
 # The training loss of boosting is computed on at most this many different rows, drawn by content.
 SCORED_ROWS = 20_000
 

@@ -42,8 +42,6 @@ from softwood.trees.pruning import merge_equal_leaves, prune_cost_complexity, pr
 from softwood.trees.tree import SoftTree
 from softwood.uncertainty.held_out import HeldOut
 
-__all__ = ["KernelTreeClassifier", "KernelTreeRegressor"]
-
 # By default, where the number of leaves is also chosen, a trend of more classes is not tried: it takes long.
 MOST_TREND_OUTPUTS = 10
 
@@ -281,8 +279,6 @@ class _KernelTree(SearchedKernelModel):
             The rows. Text and category columns of frames are categories. Missing values are allowed everywhere.
         y : array-like of shape (n_rows,)
             Labels or targets.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows. A weight of 2 has the same effect as repeating the row.
 
         Returns
         -------

@@ -23,8 +23,6 @@ from softwood.kernel.refining import DistinctRows, Learned
 from softwood.trees.nodes import KernelShapes
 from softwood.trees.tree import SoftTree
 
-__all__ = ["HeldOutTrend", "Trend", "held_out_trend"]
-
 # The largest number of columns, and of columns to choose from: those with the largest correlations.
 MOST_COLUMNS, CANDIDATES = 8, 100
 # Columns are added as long as they explain this part of what all of them explain.

@@ -21,8 +21,6 @@ from softwood.stream.hoeffding import SplittingTree
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
-__all__ = ["Adaptation", "adaptation"]
-
 _OWNER = "adaptation"
 _SMALLEST_PROBABILITY = 1e-15
 

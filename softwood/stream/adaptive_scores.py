@@ -18,8 +18,6 @@ from softwood.core.arrays import all_finite, require_array
 from softwood.core.parameters import check_count, check_number
 from softwood.uncertainty.levels import check_coverage
 
-__all__ = ["AdaptiveScores"]
-
 
 @dataclass
 class AdaptiveScores:

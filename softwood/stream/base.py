@@ -26,8 +26,6 @@ from softwood.stream.growing.events import SplitEvent
 from softwood.stream.growing.tree import GrowingTree
 from softwood.trees.tree import SoftTree
 
-__all__ = ["StreamClassifierBase", "StreamModel", "StreamRegressorBase", "StreamTree"]
-
 
 def _in_order(array: np.ndarray) -> np.ndarray:
     """The array, or a copy if it is not as the loops take it."""
@@ -56,6 +54,13 @@ class StreamModel(FollowedErrors, TreeEstimator):
         Memory of the growing model in bytes.
     feature_importances_ : ndarray of shape (n_features_in_,)
         Share of each column in the decisions; they add up to 1.
+
+    Arguments of methods
+    --------------------
+    classes : array-like of shape (n_classes,) or None
+        All labels that may occur. Needed in the first call; the same, or None, in later ones.
+    sample_weight : array-like of shape (n_rows,) or None
+        Weights of the rows.
     """
 
     categorical_features: Sequence[Any] | np.ndarray | Literal["from_dtype"] | None = "from_dtype"
@@ -88,13 +93,6 @@ class StreamModel(FollowedErrors, TreeEstimator):
             The rows, in their order. nan, None and the like are missing values.
         y : array-like of shape (n_rows,)
             Labels or targets.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator itself.
         """
         with self._unchanged_by_errors():
             X, y, sample_weight, _ = rows_with_weight(X, y, sample_weight)
@@ -344,15 +342,6 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
             The rows, in their order. nan, None and the like are missing values.
         y : array-like of shape (n_rows,)
             Class labels.
-        classes : array-like of shape (n_classes,) or None, default=None
-            All labels that may occur. Needed in the first call; the same, or None, in later ones.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator itself.
         """
         with self._unchanged_by_errors():
             self._read_class_list(classes)
@@ -368,10 +357,6 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
             The rows, in their order. nan, None and the like are missing values.
         y : array-like of shape (n_rows,)
             Class labels.
-        classes : array-like of shape (n_classes,) or None, default=None
-            All labels that may occur. Needed in the first call; the same, or None, in later ones.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows.
 
         Returns
         -------
@@ -454,18 +439,7 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
         return np.where(own > 0, weights * mass.sum(axis=1) / (present * np.where(own > 0, own, 1.0)), 0.0)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities, columns in the order of ``classes_``.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes)
-            Class probabilities, columns in the order of ``classes_``.
-        """
+        """Class probabilities, columns in the order of ``classes_``."""
         return self._outputs(X)
 
     def _scores(self, predictions: np.ndarray, codes: np.ndarray) -> np.ndarray:
@@ -476,8 +450,6 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
         coverage : float, default=0.9
             One of the coverages that are followed.
         allow_empty : bool, default=False
@@ -495,18 +467,7 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
         return as_sets(self._outputs(X, **conditions), high, allow_empty=bool(allow_empty))
 
     def predict(self, X: Any) -> np.ndarray:
-        """Most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-            Predicted labels.
-        """
+        """Most probable class of each row."""
         outputs = self._outputs(X)
         return self.classes_[outputs.argmax(axis=1)]
 
@@ -540,13 +501,6 @@ class StreamRegressorBase(StreamModel, RegressorBase):
             The rows, in their order. nan, None and the like are missing values.
         y : array-like of shape (n_rows,)
             Targets.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator itself.
         """
         with self._unchanged_by_errors():
             self._learn(X, y, sample_weight, None)
@@ -561,8 +515,6 @@ class StreamRegressorBase(StreamModel, RegressorBase):
             The rows, in their order. nan, None and the like are missing values.
         y : array-like of shape (n_rows,)
             Targets.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows.
 
         Returns
         -------
@@ -592,8 +544,6 @@ class StreamRegressorBase(StreamModel, RegressorBase):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
         coverage : float, default=0.9
             One of the coverages that are followed.
         **conditions : dict
@@ -618,11 +568,6 @@ class StreamRegressorBase(StreamModel, RegressorBase):
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted target of each row.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
 
         Returns
         -------

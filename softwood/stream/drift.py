@@ -15,8 +15,6 @@ from softwood.core.parameters import check_choice, check_count, check_number
 from softwood.stream.loops import drift as loops
 from softwood.stream.loops.drift import DRIFT, LAST, N_ALARMS, N_DDM, N_PAGE_HINKLEY, WARNING
 
-__all__ = ["ADWIN", "DDM", "DriftDetector", "PageHinkley"]
-
 # Larger values count as this one: squares of their sums are still floats.
 LARGEST = 1e100
 # Above sums of squares of any values.

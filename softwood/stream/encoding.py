@@ -24,8 +24,6 @@ from softwood.core.tables import column_cells, is_missing_value, is_text, type_n
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["NUMBERS", "GrowingEncoder", "read_growing_table"]
-
 # What counts as a number in a dict; numpy's truth values are not among Python's numbers.
 NUMBERS = (Number, np.bool_)
 

@@ -14,8 +14,6 @@ from softwood.stream.growing.forest import GrowingForest
 from softwood.stream.growing.hoeffding import HoeffdingTree
 from softwood.stream.loops.layout import PLAIN
 
-__all__ = ["fitted_river", "fitted_stream"]
-
 
 def fitted_stream(model: Any) -> FittedModel:
     """A fitted model of `softwood.stream`."""

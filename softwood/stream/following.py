@@ -11,8 +11,6 @@ from softwood.stream.adaptive_scores import AdaptiveScores
 from softwood.uncertainty.calibration import ErrorCalibration
 from softwood.uncertainty.spread import Spread
 
-__all__ = ["FollowedErrors", "as_sets", "error_scores", "share_scores"]
-
 
 def error_scores(predictions: np.ndarray, targets: np.ndarray) -> np.ndarray:
     """Scores of a regressor: errors, (n,)."""

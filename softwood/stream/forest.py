@@ -27,8 +27,6 @@ from softwood.stream.hoeffding import HoeffdingTreeClassifier, HoeffdingTreeRegr
 from softwood.stream.soft_hoeffding import SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
 from softwood.trees.forest import SoftForest
 
-__all__ = ["StreamForestClassifier", "StreamForestRegressor"]
-
 # What trees of a forest have other than single ones; rows count several times, so leaves grow sooner.
 # Alarms are the forest's.
 SOFT_CLASS = {"max_depth": 10, "grace_period": 30, "learning_rate": 0.004, "min_share": 0.1, "drift_delta": None}

@@ -14,8 +14,6 @@ from softwood.stream.growing.hoeffding import HoeffdingClassTree, HoeffdingRealT
 from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.settings import read_limits, read_settings
 
-__all__ = ["HoeffdingTreeClassifier", "HoeffdingTreeRegressor"]
-
 
 @estimator
 class SplittingTree(StreamTree):

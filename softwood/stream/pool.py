@@ -19,8 +19,6 @@ from softwood.fitted import FittedModel
 from softwood.stream.base import StreamModel
 from softwood.stream.evaluation.measures import LEAST_PROBABILITY
 
-__all__ = ["LARGEST_ERROR", "ModelPool", "Turns"]
-
 # Larger errors count as this one: their squares are no floats.
 LARGEST_ERROR = 1e150
 
@@ -141,6 +139,17 @@ class ModelPool(Turns, BaseEstimator):
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Names of the columns of `X`. Only if `X` is a data frame whose column names are all strings.
 
+    Arguments of methods
+    --------------------
+    X : array-like or data frame of shape (n_rows, n_features_in)
+        The rows, in their order. nan, None and the like are missing values.
+    y : array-like of shape (n_rows,)
+        Labels or targets.
+    classes : array-like of shape (n_classes,) or None
+        All labels that may occur. Needed in the first call; the same, or None, in later ones.
+    sample_weight : array-like of shape (n_rows,) or None
+        Weights of the rows.
+
     Examples
     --------
     >>> from softwood.stream import SEA, HoeffdingTreeClassifier, ModelPool
@@ -203,40 +212,12 @@ class ModelPool(Turns, BaseEstimator):
     # Learning
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn rows one after the other; see the models for the parameters.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows, in their order. nan, None and the like are missing values.
-        y : array-like of shape (n_rows,)
-            Labels or targets.
-        classes : array-like of shape (n_classes,) or None, default=None
-            All labels that may occur. Needed in the first call; the same, or None, in later ones.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator itself.
-        """
+        """Learn rows one after the other; see the models for the parameters."""
         self._learn_all(X, y, classes, sample_weight)
         return self
 
     def test_then_train(self, X: Any, y: Any, *, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Learn rows; returns the pool's prediction for each before it was learned, as the models do.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows, in their order. nan, None and the like are missing values.
-        y : array-like of shape (n_rows,)
-            Labels or targets.
-        classes : array-like of shape (n_classes,) or None, default=None
-            All labels that may occur. Needed in the first call; the same, or None, in later ones.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows.
 
         Returns
         -------
@@ -246,22 +227,7 @@ class ModelPool(Turns, BaseEstimator):
         return self._learn_all(X, y, classes, sample_weight)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, and learn all rows once, in their order.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows, in their order. nan, None and the like are missing values.
-        y : array-like of shape (n_rows,)
-            Labels or targets.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator itself.
-        """
+        """Forget everything, and learn all rows once, in their order."""
         before = dict(self.__dict__)
         self.__dict__.pop("models_", None)
         try:
@@ -438,8 +404,6 @@ class ModelPool(Turns, BaseEstimator):
             The rows to predict.
         y : array-like of shape (n_rows,)
             True labels or targets.
-        sample_weight : array-like of shape (n_rows,) or None, default=None
-            Weights of the rows.
 
         Returns
         -------

@@ -13,8 +13,6 @@ from softwood.core.parameters import check_choice, check_count, check_flag, chec
 from softwood.stream.growing.arrays import Limits
 from softwood.stream.loops.layout import ADAPTIVE, GINI, IGNORED, INFO_GAIN, MODEL, PLAIN, UNLIKELY, Settings
 
-__all__ = ["read_limits", "read_settings"]
-
 CLASS_LEAVES = {"mc": PLAIN, "nb": MODEL, "nba": ADAPTIVE}
 REAL_LEAVES = {"mean": PLAIN, "model": MODEL, "adaptive": ADAPTIVE}
 CRITERIA = {"info_gain": INFO_GAIN, "gini": GINI}

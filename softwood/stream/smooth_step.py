@@ -16,8 +16,6 @@ from softwood.stream.growing.tree import GrowingTree
 from softwood.stream.settings import read_settings
 from softwood.stream.soft_hoeffding import SoftStreamTree
 
-__all__ = ["SmoothStepTreeClassifier", "SmoothStepTreeRegressor"]
-
 # A deeper complete tree has more leaves than any stream can train.
 DEEPEST = 12
 

@@ -17,8 +17,6 @@ from softwood.stream.hoeffding import SplittingTree
 from softwood.stream.loops.layout import INFO_GAIN
 from softwood.stream.settings import read_limits, read_settings
 
-__all__ = ["SoftHoeffdingTreeClassifier", "SoftHoeffdingTreeRegressor"]
-
 # Depth of trees with max_depth="auto", which is enough for 32 classes and fewer.
 USUAL_DEPTH = 7
 

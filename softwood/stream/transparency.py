@@ -18,8 +18,6 @@ from softwood.stream.base import StreamModel
 from softwood.stream.growing.soft import SoftGrowingTree
 from softwood.stream.loops.layout import BIAS_AT, DEPTH, FEATURE, LEFT, LEFT_WEIGHT, RIGHT, THRESHOLD, WEIGHT
 
-__all__ = ["Contribution", "DecisionRule", "ImportantFeatures", "decision_rules", "important_features"]
-
 # An impact that is average but for rounding counts as average: 1 - 0.9 is a little less than 1 / 10.
 _ROUNDING = 1e-9
 

@@ -28,16 +28,6 @@ from softwood.kernel.data.row_keys import row_numbers
 from softwood.kernel.growing.growing import grow_tree
 from softwood.kernel.growing.problem import Limits
 
-__all__ = [
-    "auto_parts",
-    "best_of",
-    "choose_by_auto",
-    "choose_by_cv",
-    "content_folds",
-    "grid_and_beyond",
-    "widths_by_rule",
-]
-
 AUTO_GRID = np.array([0.01, 0.032, 0.1, 0.2, 0.32, 0.45, 0.65, 1.0])
 # Refining trains the half-widths, so that it needs fewer of them to start with, where folds take long.
 REFINED_GRID = np.array([0.032, 0.1, 0.32, 0.65])

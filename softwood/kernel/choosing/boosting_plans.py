@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-__all__ = ["CRISP", "PLANS", "Kernels", "Plan"]
-
 # A bandwidth in standard deviations, and `crisp_every`: one round in so many has a bandwidth of 0; 0: none.
 Kernels: TypeAlias = tuple[float, int]
 SOFT, WIDE, MIXED, CRISP = (0.4, 0), (0.8, 0), (0.4, 3), (0.0, 0)

@@ -26,15 +26,6 @@ from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, 
 from softwood.kernel.rows import BoostingRows, BoostingRowsInMemory
 from softwood.uncertainty.held_out import HeldOut
 
-__all__ = [
-    "FOLD_ROWS",
-    "Choices",
-    "Search",
-    "Setting",
-    "Trial",
-    "most_rounds",
-]
-
 # comparisons/boosting says which data sets these were chosen on.
 # Trials: the learning rate, the largest number of rounds, and rounds without a smaller loss that end a trial.
 # With one tree for all raw scores, the learning rate is larger.

@@ -21,8 +21,6 @@ from softwood.kernel.growing.bagging import Draws, assemble, grow_trees, out_of_
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import Limits
 
-__all__ = ["ChosenScale", "ForestChoice"]
-
 AUTO_GRID = (0.0, 0.032, 0.1, 0.18, 0.32, 0.56, 1.0)
 AUTO_TREES = 20
 

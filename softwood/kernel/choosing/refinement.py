@@ -22,8 +22,6 @@ from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.refining import DistinctRows, Learned, Refinement
 from softwood.trees.tree import SoftTree
 
-__all__ = ["SCALE", "WIDE", "Refined", "RefinementChoice", "is_trend_better"]
-
 # Passes between two losses, the largest number of passes, and how many losses in a row may be no better.
 EVERY, MOST_PASSES, PATIENCE = 4, 40, 2
 # The largest number of passes where only the loss of two kinds of trees is compared. Before, trees are given up whose

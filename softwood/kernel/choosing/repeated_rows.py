@@ -13,8 +13,6 @@ import numpy as np
 
 from softwood.kernel.rounds.rounds import BoostingData
 
-__all__ = ["in_observations"]
-
 # Rows repeat one another if this part of the mass of equal rows is in groups with several targets.
 DIFFERENT = 0.05
 # Equal rows are cut into at most this many observations, of the same mass.

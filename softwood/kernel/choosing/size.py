@@ -27,8 +27,6 @@ from softwood.kernel.growing.loops.groups import NO_SETS
 from softwood.kernel.growing.problem import GrowthProblem, Limits
 from softwood.kernel.growing.workspace import Workspace
 
-__all__ = ["SizeChoice", "SizePath"]
-
 # Number of leaves of the first trees.
 FIRST_LEAVES = 64
 # If the best size exceeds this fraction of the largest one, larger trees are tried.

@@ -24,8 +24,6 @@ from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.growing.problem import Limits
 from softwood.kernel.refining import Passes
 
-__all__ = ["LeftOpen", "TreeSettings", "choose_settings"]
-
 Parts = list[tuple[np.ndarray, np.ndarray]]
 
 # By default, trees of which nobody reads the leaves are left as they grow: refining takes long, and gains little.

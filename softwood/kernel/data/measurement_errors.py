@@ -12,17 +12,6 @@ from softwood.core.parameters import parameter_error
 from softwood.core.tables import is_frame
 from softwood.kernel.data.kernels import Kernel
 
-__all__ = [
-    "Errors",
-    "Function",
-    "are_by_column",
-    "combine_widths",
-    "error_functions",
-    "read_errors",
-    "take_errors",
-    "width_slopes",
-]
-
 # By column of the matrix: one number, or one for each row.
 Errors = dict[int, float | np.ndarray]
 Function = Callable[[np.ndarray], Any]

@@ -18,8 +18,6 @@ from softwood.kernel.rounds.leaves import take_step
 from softwood.kernel.rounds.newton import Boxes
 from softwood.kernel.rounds.rounds import Boosted, BoostingRules
 
-__all__ = ["RoundsByLevels", "Scales"]
-
 # Gradients may be this many times larger than those of the round before. If they are even larger, the first histograms
 # of the round are computed twice.
 _ROOM = 4.0

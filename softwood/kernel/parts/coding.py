@@ -25,8 +25,6 @@ from softwood.kernel.parts.targets import ScaledReals
 from softwood.kernel.trend import HeldOutTrend
 from softwood.trees.nodes import KernelShapes
 
-__all__ = ["Coding", "bin_points", "bins_of", "code_rows", "sample_data", "sample_targets"]
-
 
 def bins_of(found: Survey, max_bins: int, n_jobs: int | None, n_categories: np.ndarray) -> Bins:
     """Bins of the sample; `n_categories` as in `bin_features`.

@@ -36,8 +36,6 @@ from softwood.kernel.rows import SCORED_ROWS, Snapshot
 from softwood.kernel.trend import HeldOutTrend
 from softwood.trees.tree import SoftTree
 
-__all__ = ["TRIAL_ROWS", "BoostingRowsInParts", "TreeRowsInParts"]
-
 # max_depth=None: trees end at this depth, because every level of a tree doubles the histograms to exchange.
 MAX_DEPTH = 12
 # Settings are chosen by held-out loss on at most this many rows of the sample.

@@ -17,8 +17,6 @@ from softwood.kernel.parts.loops.divide import SLOT
 from softwood.kernel.parts.rows import Levels, Request, Splits, add_up
 from softwood.kernel.parts.sources import Parts
 
-__all__ = ["LevelTree", "OpenNode", "begin_levels", "grow_levels"]
-
 # Bytes of the histograms of one request; with more, a level takes several exchanges.
 _MOST_BYTES = 1 << 26
 # Histograms of the open nodes are kept for differences if those of the largest level take at most this many bytes.

@@ -12,8 +12,6 @@ from softwood.kernel.rounds.loops.boost import NODE
 from softwood.kernel.rounds.loops.boost_search import BY_GRADIENT, LEAF, LEFT_G, LEFT_H, LEFT_W, MISSING_LEFT, THRESHOLD
 from softwood.kernel.rounds.newton import Boxes, NewtonLimits, NewtonTree, loop_rules
 
-__all__ = ["NewtonLevels"]
-
 
 class NewtonLevels(LevelTree):
     """A tree of boosting; arguments as in `NewtonGrower`.

@@ -11,19 +11,6 @@ import numpy as np
 
 from softwood.kernel.data.row_keys import row_keys, row_numbers
 
-__all__ = [
-    "Largest",
-    "as_float",
-    "draw_counts",
-    "draw_keys",
-    "exact_sum",
-    "exponent_for",
-    "in_columns",
-    "is_drawn",
-    "merged",
-    "whole",
-]
-
 # Exact sums are counted in units of this power of two, below the smallest float and its 53 digits.
 _UNIT = -1127
 # Bits of a sum of whole numbers; the two that are left are for the sign, and for rounding.

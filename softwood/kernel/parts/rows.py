@@ -20,21 +20,6 @@ from softwood.kernel.parts.loops.divide import DivideSpace, Members
 from softwood.kernel.parts.loops.sums import BLOCK
 from softwood.kernel.parts.numbers import Largest, draw_counts, exact_sum, is_drawn, whole
 
-__all__ = [
-    "CodedRows",
-    "Growing",
-    "Reach",
-    "Request",
-    "RoundSetup",
-    "Splits",
-    "TreesSetup",
-    "add_up",
-    "add_up_round",
-    "begin_round",
-    "begin_trees",
-    "losses_of",
-]
-
 # Kinds of rows, to be combined. Rows that are not for training are validation rows.
 TRAIN, SCORED = 1, 2
 # Arrays of targets are filled up to a multiple of this length: processors compute several numbers at once, and may

@@ -18,8 +18,6 @@ from softwood.kernel.growing.workspace import search_for
 from softwood.kernel.parts.growing import LevelTree, OpenNode
 from softwood.kernel.parts.loops.choose import LevelNodes
 
-__all__ = ["SearchedLevels"]
-
 # Columns of the splits that are found.
 FEATURE, THRESHOLD, LEFT_MASS, GAIN, N_TRIED = range(5)
 

@@ -18,8 +18,6 @@ from softwood.core.threads import Threads
 from softwood.kernel.parts.numbers import merged
 from softwood.kernel.parts.rows import CodedRows
 
-__all__ = ["LocalParts", "LocalSource", "Parts", "RawRows", "Source"]
-
 # Smallest number of rows of a part, which a thread works on.
 _SMALLEST_PART = 1000
 

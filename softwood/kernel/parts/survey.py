@@ -18,8 +18,6 @@ from softwood.kernel.data.row_keys import row_numbers
 from softwood.kernel.parts.numbers import Largest, as_float, draw_keys, exact_sum, exponent_for, in_columns, whole
 from softwood.kernel.parts.sources import RawRows, Source
 
-__all__ = ["Survey", "Weighting", "survey"]
-
 # Bins and rules for bandwidths are read from about this many rows.
 SAMPLE_ROWS = 200_000
 # With fewer different rows than this in the sample, more are drawn: there are many equal rows.

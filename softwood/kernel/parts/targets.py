@@ -9,8 +9,6 @@ import numpy as np
 from softwood.core.targets import scale_of
 from softwood.kernel.parts.survey import Survey
 
-__all__ = ["BoostedTargets", "ClassNumbers", "ScaledReals"]
-
 
 @dataclass(frozen=True)
 class ClassNumbers:

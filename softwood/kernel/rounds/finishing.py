@@ -11,8 +11,6 @@ from softwood.trees.gates import Gate
 from softwood.trees.structure import children_of
 from softwood.trees.tree import SoftTree
 
-__all__ = ["boosted_forest", "boosted_tree"]
-
 
 def boosted_tree(tree: NewtonTree) -> SoftTree:
     """The tree as a `SoftTree`, with an output for each of its values."""

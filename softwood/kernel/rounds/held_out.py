@@ -10,8 +10,6 @@ from softwood.trees.loops.predict import GATE, KernelTrees
 from softwood.trees.nodes import KernelShapes
 from softwood.trees.sharing import kernel_lists
 
-__all__ = ["HeldOutRows"]
-
 # Rows that are predicted at once.
 _BLOCK = 1024
 # With larger half-widths, ends of boxes may overflow.

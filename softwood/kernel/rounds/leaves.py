@@ -7,8 +7,6 @@ import numpy as np
 from softwood.core.losses import Loss
 from softwood.kernel.rounds.newton import NewtonTree
 
-__all__ = ["refit_leaves", "take_step", "too_fast"]
-
 # Largest leaf value: sums of their squares over all rows and rounds are finite.
 LARGEST_STEP = 1e120
 

@@ -7,8 +7,6 @@ import numpy as np
 from softwood.core.steps import Best
 from softwood.kernel.rounds.rounds import Boosted, Rounds
 
-__all__ = ["RoundsOfMembers", "member_seed"]
-
 
 class RoundsOfMembers:
     """The rounds of models that differ in the rows and columns drawn for their trees, and may differ in their settings.

@@ -24,15 +24,6 @@ from softwood.kernel.rounds.loops.boost_search import (
     SearchSpace,
 )
 
-__all__ = [
-    "BinnedRows",
-    "Boxes",
-    "NewtonGrower",
-    "NewtonLimits",
-    "NewtonTree",
-    "loop_rules",
-]
-
 # A search of at least this many cells of histograms is shared with other threads. A cell takes about a nanosecond, and
 # handing over work forty microseconds.
 WORTH_THREADS = 1 << 17

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from softwood.kernel.parts.boosting import RoundsByLevels
     from softwood.kernel.rounds.members import RoundsOfMembers
 
-__all__ = ["Boosted", "BoostingData", "BoostingRules", "Rounds", "TreePrediction", "boost"]
-
 # Scores whose gradients or losses are computed at once: few enough for the cache.
 _BLOCK = 1 << 16
 # So many rounds with one tree for all raw scores are compared with one round with a tree for each.

@@ -15,8 +15,6 @@ import softwood.compiled.boosting as loop
 from softwood.core.threads import Threads
 from softwood.kernel.rounds.newton import WORTH_DIVIDING, NewtonTree
 
-__all__ = ["draw_direction", "with_vectors"]
-
 
 def draw_direction(n_scores: int, seed: int, number: int) -> np.ndarray:
     """Direction of the raw scores for the tree of round `number`, (n_scores,), with a mean square of 1."""

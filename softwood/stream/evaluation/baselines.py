@@ -6,8 +6,6 @@ import numpy as np
 
 from softwood.stream.evaluation.learners import Outcome
 
-__all__ = ["BASELINES", "Baselines"]
-
 # In the order in which they are shown; the second of a regressor is the mean.
 BASELINES = ("no_change", "majority")
 

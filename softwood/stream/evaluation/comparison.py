@@ -17,8 +17,6 @@ from softwood.stream.evaluation.results import PrequentialResult, half_width, me
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["PrequentialComparison", "compare_prequential"]
-
 _OWNER = "compare_prequential"
 
 

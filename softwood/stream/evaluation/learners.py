@@ -17,8 +17,6 @@ from sklearn.exceptions import NotFittedError
 from softwood.core.parameters import parameter_error
 from softwood.stream.evaluation.sources import Block, RowReader
 
-__all__ = ["ClassCodes", "Learner", "Outcome", "make_learner"]
-
 _OWNER = "prequential"
 
 

@@ -11,21 +11,6 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-__all__ = [
-    "AUROC",
-    "MAE",
-    "MEASURES",
-    "R2",
-    "RMSE",
-    "Accuracy",
-    "CrossEntropy",
-    "Kappa",
-    "KappaM",
-    "KappaTemporal",
-    "Measure",
-    "SkillMeasure",
-]
-
 LEAST_PROBABILITY = 1e-15
 
 # Scores are binned by the bits of min(p, 1 - p), which are in the order of the numbers. Down to 2**-32 an octave has

@@ -14,8 +14,6 @@ from softwood.stream.evaluation.records import Record
 from softwood.stream.evaluation.results import PrequentialResult
 from softwood.stream.evaluation.sources import open_stream
 
-__all__ = ["RunOptions", "prequential", "run_models"]
-
 _OWNER = "prequential"
 
 

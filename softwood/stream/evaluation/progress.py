@@ -9,8 +9,6 @@ import numpy as np
 from softwood.stream.evaluation.records import Record
 from softwood.stream.evaluation.results import PrequentialResult, measure_title
 
-__all__ = ["Progress"]
-
 
 class Progress:
     """Prints the progress of a run, about once a second.

@@ -14,8 +14,6 @@ from softwood.stream.evaluation.learners import Learner, Outcome
 from softwood.stream.evaluation.measures import MEASURES, Measure, SkillMeasure
 from softwood.stream.evaluation.results import PrequentialResult
 
-__all__ = ["Latencies", "Record", "size_of"]
-
 _PERCENTILES = (50, 95, 99)
 
 

@@ -16,8 +16,6 @@ from softwood.stream.evaluation.measures import MEASURES
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["PrequentialResult", "half_width", "measure_title"]
-
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PrequentialResult:

@@ -22,8 +22,6 @@ from softwood.core.frames import Frame
 from softwood.core.parameters import parameter_error
 from softwood.core.tables import is_missing_value, refuse_lazy
 
-__all__ = ["Block", "RowReader", "Source", "open_stream"]
-
 _OWNER = "prequential"  # whose parameters the errors are about
 _SUFFIXES = (".csv", ".csv.gz", ".parquet")
 

@@ -11,8 +11,6 @@ from softwood.compiled.stream import fill_applications
 from softwood.core.parameters import check_count, check_flag, check_integer, check_number, parameter_error
 from softwood.stream.generators.base import Stream
 
-__all__ = ["Agrawal"]
-
 _N_FUNCTIONS = 10
 
 

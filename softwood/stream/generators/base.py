@@ -12,8 +12,6 @@ import numpy as np
 
 from softwood.core.parameters import check_count, check_integer
 
-__all__ = ["Stream"]
-
 # samples made at once where they are asked for one by one
 _BLOCK = 256
 

@@ -8,8 +8,6 @@ from softwood.compiled.stream import turn_hyperplane
 from softwood.core.parameters import check_count, check_number
 from softwood.stream.generators.base import Stream, numbered_names
 
-__all__ = ["Hyperplane"]
-
 
 class Hyperplane(Stream):
     """Uniform features; the class is 1 above a hyperplane through the middle of the cube that slowly turns.

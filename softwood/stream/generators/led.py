@@ -7,8 +7,6 @@ import numpy as np
 from softwood.core.parameters import check_count, check_flag, check_number, parameter_error
 from softwood.stream.generators.base import Stream, numbered_names
 
-__all__ = ["LED"]
-
 _N_SEGMENTS, _N_IRRELEVANT = 7, 17
 
 # top, upper left, upper right, middle, lower left, lower right, bottom

@@ -11,8 +11,6 @@ from softwood.core.parameters import check_count, check_number, parameter_error
 from softwood.core.tables import is_missing_value
 from softwood.stream.generators.base import Stream, numbered_names
 
-__all__ = ["OversampledClasses"]
-
 # a column of whole numbers that takes no more values than this is left alone by the noise
 _FEW_VALUES = 20
 

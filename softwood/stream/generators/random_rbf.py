@@ -8,8 +8,6 @@ from softwood.compiled.stream import scatter_around_centroids
 from softwood.core.parameters import check_count, check_integer, check_number
 from softwood.stream.generators.base import Stream, numbered_names
 
-__all__ = ["RandomRBF"]
-
 # a number of moves that no stream reaches, and twice of it is still an int64
 _NEVER = 2**61
 

@@ -7,8 +7,6 @@ import numpy as np
 from softwood.core.parameters import check_count, check_integer, check_number
 from softwood.stream.generators.base import Stream, numbered_names
 
-__all__ = ["SEA"]
-
 _THRESHOLDS = np.array([8.0, 9.0, 7.0, 9.5])
 
 

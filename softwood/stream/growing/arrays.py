@@ -37,8 +37,6 @@ from softwood.stream.loops.layout import (
     TreeNodes,
 )
 
-__all__ = ["FIRST_SIZE", "Limits", "TreeArrays", "as_compiled", "new_detector", "writeable"]
-
 # Nodes for which a new tree has space.
 FIRST_SIZE = 8
 

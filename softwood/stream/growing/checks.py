@@ -42,8 +42,6 @@ from softwood.stream.loops.layout import (
 )
 from softwood.stream.loops.observers import BIN_N, BIN_WIDTH, LOWER, N_BIN_NUMBERS, TOTAL
 
-__all__ = ["check_forest", "check_state"]
-
 # Far above any number of rows, far below an overflow.
 LARGEST_COUNTER = 2**62
 # Above any range of a histogram, whose values are at most 1e300, and below an overflow of its length.

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["DRIFT_KINDS", "MOST_DRIFTS", "SPLIT_KINDS", "DriftEvent", "SplitEvent", "keep_last"]
-
 # By the numbers that loops write.
 SPLIT_KINDS = ("split", "replace")
 # By the numbers in saved states.

@@ -36,8 +36,6 @@ from softwood.stream.loops.layout import PLAIN
 from softwood.trees.forest import SoftForest
 from softwood.trees.tree import SoftTree
 
-__all__ = ["GrowingForest"]
-
 # Rows that all trees learn before their votes are counted.
 ROWS_PER_ROUND = 2048
 # Rows that a tree learns before its detectors look at them; after an alarm the rest is learned again, by the new tree.

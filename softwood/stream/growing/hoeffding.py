@@ -39,8 +39,6 @@ from softwood.stream.loops.scales import LARGEST_ROOT
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["HoeffdingClassTree", "HoeffdingRealTree"]
-
 # Bins of a feature's histogram in a leaf of a regressor; halves and pairs of them must be whole.
 N_BINS = 64
 

@@ -7,8 +7,6 @@ import numpy as np
 from softwood.compiled.stream import Statistics, add_sides
 from softwood.stream.loops.observers import TOTAL, N
 
-__all__ = ["zeros_in_histograms", "zeros_in_normals", "zeros_in_scaler"]
-
 
 def zeros_in_normals(stats: np.ndarray, column: int, sibling: int) -> None:
     """As many zeros in a column as there are values of its sibling; `stats` as in classifiers."""

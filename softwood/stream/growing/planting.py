@@ -22,8 +22,6 @@ from softwood.stream.loops.drift import DRIFT, NOTHING
 from softwood.stream.loops.forest import LOSS, N_ADJUSTMENT, N_LOSSES, N_SCORES, N_SIZES
 from softwood.stream.loops.layout import N_SCALER_ROWS, Settings
 
-__all__ = ["SAVED", "ForestRules", "ForestTrees", "Recipe"]
-
 # Arrays that files hold, besides those of the trees.
 SAVED = (
     "columns", "spare_columns", "scores", "spare_scores", "detectors", "n_planted", "is_category", "target_scaler",

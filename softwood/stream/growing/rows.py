@@ -8,8 +8,6 @@ import numpy as np
 
 from softwood.compiled.stream import Rows
 
-__all__ = ["NO_PREDICTIONS", "OneRow", "as_rows"]
-
 # What the loops get if predictions are not needed.
 NO_PREDICTIONS = np.empty((0, 0))
 

@@ -53,8 +53,6 @@ from softwood.stream.loops.scales import SURPRISES
 from softwood.trees.gates import Gate
 from softwood.trees.tree import SoftTree
 
-__all__ = ["SoftClassTree", "SoftRealTree"]
-
 # Numbers that a gradient keeps at once, for shares and outputs of rows in all nodes.
 _BLOCK_NUMBERS = 2**21
 

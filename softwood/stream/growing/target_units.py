@@ -10,8 +10,6 @@ from softwood.core.losses import ORDINARY_TARGETS, unit_of
 from softwood.stream.growing.rows import OneRow
 from softwood.stream.growing.tree import GrowingTree
 
-__all__ = ["RealGrowingTree"]
-
 
 class RealGrowingTree(GrowingTree):
     """A growing tree for real targets.

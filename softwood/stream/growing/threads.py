@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 
-__all__ = ["ThreadLock"]
-
 
 class ThreadLock(type(threading.RLock())):  # type: ignore[misc]
     """A lock that its holder may take again, and that copies, pickles and files leave behind: theirs is a new one."""

@@ -16,8 +16,6 @@ from softwood.stream.loops.alarms import ALARM, BEFORE, N_DETECTOR, RECENT
 from softwood.stream.loops.layout import EVENT, N_EVENTS, N_IN_BATCH, N_INNER, OWNER, SLOTS_ARE_ALL, Settings
 from softwood.trees.tree import SoftTree
 
-__all__ = ["GrowingTree"]
-
 # Rows that a compiled loop learns before Python looks for an interrupt.
 ROWS_PER_CALL = 8192
 # Replaced tests that the log keeps; up to twice as many until it is cleaned up.

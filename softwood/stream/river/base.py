@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 base = require("river.base", "streams", "Learning as river's models do")
 
-__all__ = ["RiverModel", "base", "like"]
-
 # Parameters of the scikit-learn classes that have no meaning for dicts, or another name.
 LEFT_OUT = ("self", "categorical_features", "class_weight", "random_state")
 
@@ -63,6 +61,13 @@ class RiverModel(FollowedErrors):
         Every split of the present model, and every test that was replaced, in order.
     drifts : list of DriftEvent
         Alarms of the detectors of the tree or forest, in order.
+
+    Arguments of methods
+    --------------------
+    x : dict
+        The features. None and nan are missing values.
+    X : pandas.DataFrame
+        The rows.
     """
 
     _estimator_class: type

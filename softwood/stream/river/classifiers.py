@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from softwood.core.estimators import documented
 from softwood.core.tables import is_missing_value
 from softwood.stream.following import as_sets, share_scores
 from softwood.stream.forest import StreamForestClassifier as _StreamForestClassifier
@@ -18,14 +19,8 @@ from softwood.stream.soft_hoeffding import SoftHoeffdingTreeClassifier as _SoftH
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "HoeffdingTreeClassifier",
-    "SmoothStepTreeClassifier",
-    "SoftHoeffdingTreeClassifier",
-    "StreamForestClassifier",
-]
 
-
+@documented
 class _RiverClassifier(RiverModel, base.MiniBatchClassifier):
     """A classifier with river's methods."""
 
@@ -47,8 +42,6 @@ class _RiverClassifier(RiverModel, base.MiniBatchClassifier):
 
         Parameters
         ----------
-        x : dict
-            The features. None and nan are missing values.
         coverage : float, default=0.9
             One of the coverages that are followed.
         allow_empty : bool, default=False
@@ -70,8 +63,6 @@ class _RiverClassifier(RiverModel, base.MiniBatchClassifier):
 
         Parameters
         ----------
-        x : dict
-            The features. None and nan are missing values.
         y : hashable
             The label.
         w : float, default=1.0
@@ -94,11 +85,6 @@ class _RiverClassifier(RiverModel, base.MiniBatchClassifier):
     def predict_proba_one(self, x: dict) -> dict:
         """Probabilities of the labels seen so far; empty before the first.
 
-        Parameters
-        ----------
-        x : dict
-            The features. None and nan are missing values.
-
         Returns
         -------
         dict
@@ -114,8 +100,6 @@ class _RiverClassifier(RiverModel, base.MiniBatchClassifier):
 
         Parameters
         ----------
-        X : pandas.DataFrame
-            The rows.
         y : pandas.Series
             The labels.
         w : array-like of shape (n_rows,) or None, default=None
@@ -154,11 +138,6 @@ class _RiverClassifier(RiverModel, base.MiniBatchClassifier):
     def predict_proba_many(self, X: pd.DataFrame) -> pd.DataFrame:
         """Probabilities of the labels seen so far, a column for each.
 
-        Parameters
-        ----------
-        X : pandas.DataFrame
-            The rows.
-
         Returns
         -------
         pandas.DataFrame
@@ -174,11 +153,6 @@ class _RiverClassifier(RiverModel, base.MiniBatchClassifier):
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """Most probable label of each row.
-
-        Parameters
-        ----------
-        X : pandas.DataFrame
-            The rows.
 
         Returns
         -------

@@ -8,8 +8,6 @@ from softwood.stream.drift import DDM as _DDM
 from softwood.stream.drift import PageHinkley as _PageHinkley
 from softwood.stream.river.base import base
 
-__all__ = ["ADWIN", "DDM", "PageHinkley"]
-
 
 @documented
 class ADWIN(_ADWIN, base.DriftDetector):

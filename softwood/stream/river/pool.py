@@ -17,8 +17,6 @@ from softwood.stream.river.base import base
 from softwood.stream.river.classifiers import HoeffdingTreeClassifier
 from softwood.stream.river.regressors import HoeffdingTreeRegressor
 
-__all__ = ["ModelPoolClassifier", "ModelPoolRegressor"]
-
 
 @documented
 class _RiverPool(Turns):

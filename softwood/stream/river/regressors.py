@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from softwood.core.estimators import documented
 from softwood.stream.following import error_scores
 from softwood.stream.forest import StreamForestRegressor as _StreamForestRegressor
 from softwood.stream.hoeffding import HoeffdingTreeRegressor as _HoeffdingTreeRegressor
@@ -16,9 +17,8 @@ from softwood.stream.soft_hoeffding import SoftHoeffdingTreeRegressor as _SoftHo
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["HoeffdingTreeRegressor", "SmoothStepTreeRegressor", "SoftHoeffdingTreeRegressor", "StreamForestRegressor"]
 
-
+@documented
 class _RiverRegressor(RiverModel, base.MiniBatchRegressor):
     """A regressor with river's methods."""
 
@@ -30,8 +30,6 @@ class _RiverRegressor(RiverModel, base.MiniBatchRegressor):
 
         Parameters
         ----------
-        x : dict
-            The features. None and nan are missing values.
         coverage : float, default=0.9
             One of the coverages that are followed.
 
@@ -50,8 +48,6 @@ class _RiverRegressor(RiverModel, base.MiniBatchRegressor):
 
         Parameters
         ----------
-        X : pandas.DataFrame
-            The rows.
         coverage : float, default=0.9
             One of the coverages that are followed.
 
@@ -68,8 +64,6 @@ class _RiverRegressor(RiverModel, base.MiniBatchRegressor):
 
         Parameters
         ----------
-        x : dict
-            The features. None and nan are missing values.
         y : float
             The target.
         w : float, default=1.0
@@ -82,11 +76,6 @@ class _RiverRegressor(RiverModel, base.MiniBatchRegressor):
 
     def predict_one(self, x: dict) -> float:
         """Predicted target; 0 before the first row.
-
-        Parameters
-        ----------
-        x : dict
-            The features. None and nan are missing values.
 
         Returns
         -------
@@ -101,8 +90,6 @@ class _RiverRegressor(RiverModel, base.MiniBatchRegressor):
 
         Parameters
         ----------
-        X : pandas.DataFrame
-            The rows.
         y : pandas.Series
             The targets.
         w : array-like of shape (n_rows,) or None, default=None
@@ -122,11 +109,6 @@ class _RiverRegressor(RiverModel, base.MiniBatchRegressor):
 
     def predict_many(self, X: pd.DataFrame) -> pd.Series:
         """Predicted target of each row.
-
-        Parameters
-        ----------
-        X : pandas.DataFrame
-            The rows.
 
         Returns
         -------
