@@ -171,6 +171,7 @@ def test_trees_of_boosting_grow_with_kernels_on_statistics_and_predict_by_sets(p
     X_val, y_val = frame_of(1)
     y, y_val = (np.digitize(frame["x"], [-0.5, 0.5]) + 3 * labels for frame, labels in ((X, y), (X_val, y_val)))
     monkeypatch.setitem(PLANS, "balanced", Plan(kernels=((0.4, 0),), beyond={}))
+    monkeypatch.setattr(Plan, "without_mixtures", lambda plan, _: plan)
     model = softwood.KernelBoostingClassifier(max_iter=30, max_leaf_nodes=8, random_state=0, **parameters)
     model.fit(X, y, X_val=X_val, y_val=y_val)
     assert model.bandwidth_ == 0.4

@@ -765,8 +765,13 @@ def test_new_leaves_inherit_the_distributions_of_their_parent(most, many):
     assert tree.n_inner == (2 if many else 1)
     parent = single.arrays["stats"][0]
     nodes, _, inner = tree.structure()
+    own, classes, statistics = tree._groups()
+    classes.parent[:] = parent
     for leaf in np.flatnonzero(~inner):
         counts, slot = tree.arrays["counts"][leaf], nodes[leaf, SLOT]
+        if most > 0.0:  # once more, for this leaf alone
+            loop.clear_slot(statistics, slot)
+            loop.inherit_normals(leaf, nodes[0, FEATURE], own, classes, statistics)
         found, known = tree.arrays["stats"][slot], []
         for k in range(N_CLASSES):
             weight = min(1.0, most / counts.sum()) * counts[k]

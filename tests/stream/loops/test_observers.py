@@ -450,3 +450,12 @@ def test_a_doubled_range_has_pairs_of_bins_in_one_half(is_upper):
     assert full[:, observers.BIN_N].tolist() == before[:N_BINS, observers.BIN_N].reshape(-1, 2).sum(axis=1).tolist()
     assert full[:16, observers.BIN_MEAN] == pytest.approx(np.arange(16) * 2 + 0.5)
     assert full[:16, observers.BIN_SQUARES] == pytest.approx(np.full(16, 0.5))
+
+
+@pytest.mark.tiny
+def test_normal_distributions_of_a_slot_are_kept():
+    statistics, slot = class_slot(*rows(0))
+    kept = np.empty(statistics.stats.shape[1:])
+    loop.keep_normals(statistics, slot, kept)
+    np.testing.assert_array_equal(kept, statistics.stats[slot])
+    assert kept.any()
