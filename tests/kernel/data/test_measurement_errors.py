@@ -222,14 +222,16 @@ def test_frames_of_errors_are_read_by_name(kind):
     given = {"a": np.full(60, 0.4), "c": np.arange(60) / 60}
     frame = kind({"c": given["c"], "d": np.zeros(60), "a": given["a"]})
     one, other = (
-        KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1).fit(X, y, measurement_error=errors)
+        KernelTreeClassifier(refine=False, trend=None, bandwidth=0.1, random_state=0).fit(
+            X, y, measurement_error=errors
+        )
         for errors in (given, frame)
     )
     np.testing.assert_array_equal(other.predict_proba(X), one.predict_proba(X))
     np.testing.assert_array_equal(
         one.predict_proba(X, measurement_error=frame), one.predict_proba(X, measurement_error=given)
     )
-    numbers = KernelTreeClassifier(bandwidth=0.1).fit(X[["a", "c"]].to_numpy(), y)
+    numbers = KernelTreeClassifier(bandwidth=0.1, random_state=0).fit(X[["a", "c"]].to_numpy(), y)
     with pytest.raises(ValueError, match=r"by name or number \(4: 'a', 'b', 'c', 'd'\). Got 'e'"):
         one.predict(
             X, measurement_error=frame.rename({"a": "e"}) if kind is pl.DataFrame else frame.rename(columns={"a": "e"})
