@@ -99,7 +99,8 @@ class KernelForestRegressor(SearchedKernelRegressor, KernelForest):
     refine : bool or "auto"
         Whether the leaf values of all trees are fitted together after growing, to the rows out of the bag of each tree.
         A leaf then adds to the prediction what other trees leave of the target, and is no longer the mean of its rows.
-        "auto" is True if the bandwidth is chosen and `bootstrap` is True. Requires ``bootstrap=True``.
+        "auto" is True if the bandwidth is chosen and `bootstrap` is True, and no column has more than 255 categories.
+        Requires ``bootstrap=True``.
 
     Attributes
     ----------

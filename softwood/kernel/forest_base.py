@@ -115,9 +115,12 @@ class KernelForest(SearchedKernelModel):
         limits = self._check_parameters()
         before = fit.earlier if self.warm_start and fit.earlier.get("_grown_") is not None else {}
         with self._rows(X, y, sample_weight, measurement_error, before) as rows:
-            if self._wants_oob and rows.categories is not None:  # sets of the finished trees know the row's own target
-                expected = f"False with columns of more than {SETS_UP_TO} categories"
-                raise parameter_error(self, "oob_score", expected, self.oob_score)
+            if rows.categories is not None:  # sets of the finished trees know the row's own target
+                for name in ("oob_score", "refine"):
+                    given = getattr(self, name, False)
+                    if given not in (False, "auto"):
+                        expected = f"False with columns of more than {SETS_UP_TO} categories"
+                        raise parameter_error(self, name, expected, given)
             stages = fit.stages()
             draws, held_out = self._grow_forest(stages, rows, limits, before)
             if rows.is_sampled or rows.categories is not None:  # the latter know their own targets

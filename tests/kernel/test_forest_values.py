@@ -1,6 +1,7 @@
 """Leaf values of forests of real targets, fitted together to the rows out of the bag."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -174,3 +175,12 @@ def test_parameters(given):
         forest(**given).fit(X, y)
     with pytest.raises(ValueError, match=r"refine.*growth='level'"):
         forest(growth="level").fit(X, y)
+
+
+def test_columns_of_many_categories_are_not_refined():
+    X, y = table(600)
+    frame = pd.DataFrame({"x": X[:, 0], "id": [f"n{k % 300}" for k in range(600)]})
+    auto, plain = (forest(refine, bandwidth="auto", n_estimators=3).fit(frame, y) for refine in ("auto", False))
+    np.testing.assert_array_equal(auto.predict(frame), plain.predict(frame))
+    with pytest.raises(ValueError, match=r"'refine' parameter of .* must be False with columns of more than 255"):
+        forest().fit(frame, y)
