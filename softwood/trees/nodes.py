@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -70,6 +70,7 @@ class KernelShapes:
         return len(self.edges)
 
     @classmethod
+    @cache
     def box(cls) -> KernelShapes:
         """Only the box, the shape with number 0 in every table."""
         return cls.of([(np.array([-1.0, 1.0]), np.array([0.0, 1.0]))])

@@ -31,11 +31,16 @@ class HeldOutRows:
         self._block = max(1, min(_BLOCK, len(matrix)))
         self._make_room(63, 8)
 
-    def add(self, tree: NewtonTree, cells: np.ndarray | None, raw: np.ndarray, column: int) -> None:
+    def add(
+        self, tree: NewtonTree, cells: np.ndarray | None, raw: np.ndarray, column: int, rows: np.ndarray | None = None
+    ) -> None:
         """Add the tree's predictions to raw scores (n, n_scores) of the rows, from this column on.
 
-        `cells` are the half-widths of single cells (n, p), nan where those of the tree hold; None if they always do.
-        They are stored by column if the tree has one value.
+        Parameters
+        ----------
+        cells : half-widths of single cells (n, p), nan where those of the tree hold; None if they always do
+        raw : stored by column if the tree has one value
+        rows : numbers of the rows; None: all
         """
         nodes = tree.nodes
         depth = int(nodes["depth"].max())
@@ -52,8 +57,14 @@ class HeldOutRows:
             nodes, tree.widths, self._n_categories, trees.gates, trees.missing_left, trees.thresholds, trees.widths,
         )  # fmt: skip
         values = np.ascontiguousarray(tree.values)
-        part = raw[:, column : column + values.shape[1]]
-        loop.read_rows(self._matrix, cells, self._block, compiled, self._lists, values, part)
+        columns = slice(column, column + values.shape[1])
+        matrix, part = self._matrix, raw[:, columns]
+        if rows is not None:
+            matrix, part = matrix[rows], np.zeros((len(rows), values.shape[1]))
+            cells = None if cells is None else cells[rows]
+        loop.read_rows(matrix, cells, self._block, compiled, self._lists, values, part)
+        if rows is not None:
+            raw[rows, columns] += part
 
     def _make_room(self, n_nodes: int, height: int) -> None:
         """Room for trees of up to this many nodes and levels of gates."""

@@ -297,11 +297,11 @@ class Rounds:
         self.rows_sums = [np.empty((n, 3)) for _ in self.growers]
         for rows_sums in self.rows_sums:
             rows_sums[:, 2] = self.data.weights
-        # For predictions of rows that a tree has not been grown from.
+        # For predictions of rows that a tree has not been grown from, or of which it predicts otherwise.
         self.all_rows: list[HeldOutRows] = []
         self.held_out: list[HeldOutRows] = []
         if self.reads_grown_trees:
-            if rules.subsample < 1.0 or rules.by_statistic is not None or rules.prediction is not None:
+            if rules.subsample < 1.0 or not self.predicts_as_grown:
                 self.all_rows = [HeldOutRows(self.data.matrix, self.bins.n_categories) for _ in self.growers]
             if validation is not None:
                 self.held_out = [HeldOutRows(validation.matrix, self.bins.n_categories) for _ in self.growers]
@@ -313,6 +313,11 @@ class Rounds:
         return prediction is None or (
             prediction.differs_by_cells_only and self.rules.decay == 1.0 and self.rules.crisp_every == 0
         )
+
+    @property
+    def predicts_as_grown(self) -> bool:
+        """Whether the memberships of the rows that a tree has been grown from are those of its predictions."""
+        return self.rules.by_statistic is None and self.rules.prediction is None
 
     def release_memory(self) -> None:
         """Release the memory of growing; the next round allocates it again."""
@@ -334,13 +339,13 @@ class Rounds:
             self._prepare()
         n_trees, number = self.n_trees, self.result.n_rounds
         self._read_cells()
-        rows, features = self._draw(number)
+        rows, left_out, features = self._draw(number)
         kernels = self._kernels_of(number)
         self._set_gradients(number)
         trees: list[NewtonTree | None] = [None] * n_trees
 
         def add(score: int, worker: int) -> None:
-            trees[score] = self._add_tree(score, worker, rows, features[score], kernels)
+            trees[score] = self._add_tree(score, worker, rows, left_out, features[score], kernels)
 
         if len(self.growers) == 1:
             for score in range(n_trees):
@@ -397,14 +402,14 @@ class Rounds:
             self.kernels = Boxes.of(self.bins, self.widths * rules.decay**number, self.reach)
         return self.kernels
 
-    def _draw(self, number: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
-        """Rows of a round, None for all, and features of each of its trees."""
+    def _draw(self, number: int) -> tuple[np.ndarray | None, np.ndarray | None, list[np.ndarray]]:
+        """Rows of a round, and those left out, both None if there are all; and features of each of its trees."""
         p, n_trees, rules = self.data.matrix.shape[1], self.n_trees, self.rules
         if rules.subsample >= 1.0 and (rules.n_features is None or rules.n_features >= p):
-            return None, [self.all_features] * n_trees  # making a generator takes as long as a small tree
+            return None, None, [self.all_features] * n_trees  # making a generator takes as long as a small tree
         rng = np.random.default_rng([self.seed, number])
-        rows = _draw_rows(self.data.group, self.n_groups, rules.subsample, rng)
-        return rows, [_draw_features(p, rules.n_features, rng) for _ in range(n_trees)]
+        rows, left_out = _draw_rows(self.data.group, self.n_groups, rules.subsample, rng)
+        return rows, left_out, [_draw_features(p, rules.n_features, rng) for _ in range(n_trees)]
 
     def _in_blocks(self, n: int, work: Callable[[slice], None]) -> None:
         """Call `work` for blocks of `n` rows, in threads.
@@ -443,7 +448,13 @@ class Rounds:
         return float(sum(total for _, total in sorted(totals.items())) / weights.sum())
 
     def _add_tree(
-        self, score: int, worker: int, rows: np.ndarray | None, features: np.ndarray, kernels: Boxes
+        self,
+        score: int,
+        worker: int,
+        rows: np.ndarray | None,
+        left_out: np.ndarray | None,
+        features: np.ndarray,
+        kernels: Boxes,
     ) -> NewtonTree:
         """Grow the tree of a raw score, or of all, and add it to the scores; returns it without its rows."""
         loss, rules, data, rows_sums = self.loss, self.rules, self.data, self.rows_sums[worker]
@@ -465,10 +476,12 @@ class Rounds:
             finished = rules.prediction.finish(tree)
         if finished is not None:
             self.updated[:, columns] += finished.predict(data.matrix, widths=cells)
-        elif not self.all_rows:
-            tree.add_to(self.updated, score, self.growers[worker].threads)
-        else:
+        elif not self.predicts_as_grown:
             self.all_rows[worker].add(tree, cells, self.updated, score)
+        else:
+            tree.add_to(self.updated, score, self.growers[worker].threads)
+            if left_out is not None:
+                self.all_rows[worker].add(tree, cells, self.updated, score, left_out)
         if self.raw_validation is not None:
             reader = self.held_out[worker] if finished is None else None
             self._add_held_out(tree, finished, self.raw_validation, score, reader)
@@ -490,13 +503,16 @@ def _growers(bins: Bins, limits: NewtonLimits, n_trees: int, threads: Threads) -
     return [NewtonGrower(rows, limits) for _ in range(n_growers)]
 
 
-def _draw_rows(group: np.ndarray, n_groups: int, subsample: float, rng: np.random.Generator) -> np.ndarray | None:
-    """Rows of a round; equal rows are drawn together, so a weight means repetition."""
+def _draw_rows(
+    group: np.ndarray, n_groups: int, subsample: float, rng: np.random.Generator
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Rows of a round, and the others; equal rows are drawn together, so a weight means repetition."""
     if subsample >= 1.0:
-        return None
-    drawn = np.zeros(n_groups, dtype=bool)
-    drawn[rng.permutation(n_groups)[: max(1, round(subsample * n_groups))]] = True
-    return np.flatnonzero(drawn[group])
+        return None, None
+    order = rng.random(n_groups)
+    least = np.partition(order, n_drawn := max(1, round(subsample * n_groups)) - 1)[n_drawn]
+    is_drawn = (order <= least)[group]
+    return np.flatnonzero(is_drawn), np.flatnonzero(~is_drawn)
 
 
 def _draw_features(p: int, n_features: int | None, rng: np.random.Generator) -> np.ndarray:
