@@ -98,8 +98,13 @@ class TreeEstimator(BaseEstimator):
 
     @property
     def _read_trees(self) -> SoftTree | SoftForest:
-        """The tree or forest whose nodes users read: all of it, except for a linear trend."""
+        """The tree or forest whose nodes users read: all of it, except for the linear trend of a single tree."""
         return self._finished
+
+    @property
+    def _n_trend_trees(self) -> int:
+        """Number of trees at the end of the forest that make up a linear trend."""
+        return 0
 
     def _predict_matrix(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
         """Predictions for encoded rows, (n_rows, n_outputs)."""
@@ -128,7 +133,7 @@ class TreeEstimator(BaseEstimator):
             differs=_SORTS.format(type(self).__name__) if is_sorted else "",
             cell_widths=self._cell_widths,
             gradient=self.input_gradient,
-            trend=len(trees) - 1 if isinstance(self._read_trees, SoftTree) and isinstance(trees, SoftForest) else 0,
+            trend=self._n_trend_trees,
         )
 
     def _fill_values(self) -> np.ndarray | None:

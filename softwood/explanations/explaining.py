@@ -136,21 +136,23 @@ def _uncertainty(model: Any, X: Any, coverage: float) -> tuple[np.ndarray | None
 
 
 def _trend(known: FittedModel, X: Any) -> np.ndarray:
-    """What is added to the tree of a model with a linear trend, (n_scores,)."""
-    points, widths = known.points(X)
-    return (known.trees.predict(points, widths=widths) - known.tree().predict(points, widths=widths))[0]
+    """What is added to the trees of a model with a linear trend, (n_scores,)."""
+    forest, (points, widths) = known.forest, known.points(X)
+    n = len(forest)
+    return (forest.base + forest.sum_of(np.arange(n - known.trend, n), points, widths=widths))[0]
 
 
 def _tree_to_show(known: FittedModel, X: Any, output: int) -> int:
     """In a mean, the tree whose prediction is closest to that of all; in a sum, the one with the largest part."""
     forest = known.trees
-    if not isinstance(forest, SoftForest) or known.trend:
+    if not isinstance(forest, SoftForest) or known.n_trees - known.trend == 1:
         return 0
     points, widths = known.points(X)
     each = [tree.predict(known.filled(points), widths=widths)[0] for tree in forest]
     if forest.is_mean:
         return int(np.argmin([np.abs(values - np.mean(each, axis=0)).sum() for values in each]))
-    own = [k for k, first in enumerate(forest.output) if forest.n_outputs == 1 or first == output]
+    outputs = forest.output[: known.n_trees - known.trend]
+    own = [k for k, first in enumerate(outputs) if forest.n_outputs == 1 or first == output]
     return max(own, key=lambda k: abs(float(each[k][0]))) if own else 0
 
 

@@ -69,6 +69,7 @@ _REPORTED: dict[str, Any] = {
     "max_leaf_nodes_": int | None,
     "min_mass_": float,
     "n_passes_": int,
+    "n_trend_trees_": int,
     "oob_decision_function_": np.ndarray,
     "oob_prediction_": np.ndarray,
     "oob_score_": float,

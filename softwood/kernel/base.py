@@ -339,7 +339,22 @@ class KernelModel(BatchEstimator):
             errors = {j: np.broadcast_to(error, len(matrix)) for j, error in errors.items()}
         if kernels.has_node_widths and errors:
             raise self._no_errors_with_node_widths()
-        return kernels.cells(errors, matrix)
+        cells = kernels.cells(errors, matrix)
+        if cells is not None and self._n_trend_trees:
+            self._keep_widths_of_trend(cells)
+        return cells
+
+    def _keep_widths_of_trend(self, cells: np.ndarray) -> None:
+        """Let the trees of a linear trend keep their half-widths, (n, p) or (n, 2 p); no column may have errors."""
+        forest: Any = self._finished
+        own = np.concatenate([self._prediction_kernels_.widths, np.zeros(forest.n_features)])
+        for j in np.unique(forest.feature[forest.offsets[len(forest) - self._n_trend_trees : -1]]).tolist():
+            for k in range(j, cells.shape[1], forest.n_features):
+                if not np.all((cells[:, k] == own[k]) | np.isnan(cells[:, k])):
+                    column = self.columns_.inputs[self.columns_.source[j]]
+                    expected = f"0 in column {column!r}, of which the model has a linear trend; fit with trend=None"
+                    raise parameter_error(self, "measurement_error", expected, "other errors")
+                cells[:, k] = np.nan
 
     def _as_fitted(self) -> FittedModel:
         known = super()._as_fitted()

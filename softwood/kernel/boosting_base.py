@@ -32,7 +32,7 @@ from softwood.kernel.growing.bagging import draws_of
 from softwood.kernel.parts.fits import TRIAL_ROWS, BoostingRowsInParts
 from softwood.kernel.parts.sources import Source
 from softwood.kernel.prediction import PredictionKernels
-from softwood.kernel.rounds.finishing import boosted_forest
+from softwood.kernel.rounds.finishing import boosted_forest, with_trend
 from softwood.kernel.rounds.leaves import too_fast
 from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, TreePrediction
 from softwood.kernel.rows import BoostingRows, BoostingRowsInMemory
@@ -121,9 +121,10 @@ class KernelBoosting(BoostingParameters):
             self.bandwidths_ = np.where(self.columns_.is_category, 0.0, widths)
             self._prediction_kernels_ = self._kernels_of(members, widths, rows)
             result = Boosted(rows.start, n_models=len(members))
+            n_with_trend = sum(own.has_trend for _, own in members)
 
             def results() -> dict[str, Any]:
-                return {"history_": list(stages.history), **self._results(result, rules, rows)}
+                return {"history_": list(stages.history), **self._results(result, rules, rows, n_with_trend)}
 
             try:
                 with stages.stage("boost", "round", rules.n_rounds) as steps:
@@ -205,9 +206,15 @@ class KernelBoosting(BoostingParameters):
             if validation is not None:
                 validation = replace(validation, matrix=categories.statistics.encode(validation.matrix))
         data = self._prepare(train.matrix, targets, train.weights, numbers, n_rows, measurement_error, "squared_error")
-        yield BoostingRowsInMemory(
+        rows = BoostingRowsInMemory(
             data, seed, train, validation, loss, unit, self.n_jobs, categories, validation_matrix, class_factors
         )
+        if data.errors or (validation is not None and validation.errors):
+            if self.trend == "linear":
+                raise parameter_error(self, "trend", "'auto' or None with measurement errors", self.trend)
+        elif self.trend == "linear" or (self.trend == "auto" and is_auto(self.max_iter) and not self._refused_by_trend):
+            rows = rows.beside_trend(self.columns_.n_categories == 0)
+        yield rows
 
     def _rows_in_parts(self, source: Source, measurement_error: Any = None) -> BoostingRows:
         seed = self._new_seed()
@@ -364,7 +371,9 @@ class KernelBoosting(BoostingParameters):
         """What is compared: the values of the parameters that are "auto", if the rounds are, too."""
         plan, p = PLANS[self.quality], rows.data.matrix.shape[1]
         chooses = is_auto(self.max_iter)
+        trends = (False,) if rows.trend is None else (True,) if self.trend == "linear" else plan.trends
         others: dict[str, tuple[Any, ...]] = {
+            "has_trend": trends,
             "categories": ("sets",),
             "max_leaves": (rules.limits.max_leaves,),
             "min_mass": (rules.limits.min_mass,),
@@ -426,8 +435,8 @@ class KernelBoosting(BoostingParameters):
 
     # The finished model
 
-    def _results(self, result: Boosted, rules: BoostingRules, rows: BoostingRows) -> dict[str, Any]:
-        """Attributes of the estimator fitted with the rounds so far."""
+    def _results(self, result: Boosted, rules: BoostingRules, rows: BoostingRows, n_with_trend: int) -> dict[str, Any]:
+        """Attributes of the estimator fitted with the rounds so far; some of its models have the trend of the rows."""
         n_rounds = max(1, result.n_rounds if rules.n_iter_no_change is None else result.best_round)
         n_trees, unit = n_rounds * result.per_round, rows.unit
         output = np.array(result.output[:n_trees])
@@ -441,11 +450,20 @@ class KernelBoosting(BoostingParameters):
             if not np.isfinite(value).all():
                 raise too_fast(rules.learning_rate, n_rounds)
             forest = replace(forest, base=base, value=value)
+        forest, n_trees = self._prediction_kernels_.of(forest, rows.data.errors), len(forest)
+        if n_with_trend:
+            assert rows.trend is not None
+            assert rows.train.trend is not None
+            y, weights, start = rows.train.y, rows.train.weights, np.broadcast_to(rows.start, rows.train.trend.shape)
+            gain = 2.0 * (rows.loss.value(y, start, weights) - rows.loss.value(y, rows.train.trend, weights))
+            part = n_with_trend / result.n_models
+            forest = with_trend(forest, rows.trend, part, rows.total, n_with_trend * max(0.0, gain))
         return {
             "n_iter_": n_rounds,
             "train_score_": -np.array(result.train_losses),
             "validation_score_": -np.array(result.validation_losses),
-            "forest_": self._prediction_kernels_.of(forest, rows.data.errors),
+            "forest_": forest,
+            "n_trend_trees_": len(forest) - n_trees,
             **({} if hasattr(self, "classes_") else {"n_outputs_": self._loss_.n_scores}),
         }
 
@@ -453,6 +471,10 @@ class KernelBoosting(BoostingParameters):
     def _finished(self) -> SoftForest:
         check_is_fitted(self, "forest_")
         return self.forest_
+
+    @property
+    def _n_trend_trees(self) -> int:
+        return getattr(self, "n_trend_trees_", 0)  # files of version 0.1 have none
 
     def _read_points(
         self, X: Any, *, measurement_error: Any = None, **unknown: Any
@@ -471,9 +493,11 @@ class KernelBoosting(BoostingParameters):
 
     def _staged_raw(self, X: Any, **conditions: Any) -> Iterator[np.ndarray]:
         matrix, widths = self._read_points(X, **conditions)
-        return self._finished.staged_predict(
-            matrix, widths=widths, step=len(self._finished) // self.n_iter_, n_jobs=self.n_jobs
-        )
+        n_trees = len(self._finished) - self._n_trend_trees
+        forest, step = self._finished.first(n_trees), n_trees // self.n_iter_
+        trend = self._finished.sum_of(np.arange(n_trees, len(self._finished)), matrix)
+        for raw in forest.staged_predict(matrix, widths=widths, step=step, n_jobs=self.n_jobs):
+            yield raw + trend
 
 
 def _are_ones(weights: np.ndarray) -> bool:

@@ -71,6 +71,12 @@ class BoostingParameters(KernelModel):
         One round in so many has a bandwidth of 0, and learns the steps that kernels blur; 0 means none. "auto"
         chooses 0 or 3 together with the bandwidth if `bandwidth` and `max_iter` are "auto", no measurement errors are
         known, and predictions have the kernels of the fit; otherwise it is 0.
+    trend : {"linear", "auto"} or None
+        Whether the trees are added to a linear trend: a weighted sum of up to 30 columns of numbers, chosen one after
+        the other, as of a ridge or logistic regression. "linear" always fits it. "auto" does so where it lowers the
+        held-out loss, if `max_iter` is "auto". There is none with monotonic constraints, measurement errors or other
+        prediction kernels than those of the fit, for other losses than "log_loss" and "squared_error", or with
+        ``growth="level"``.
     max_leaf_nodes : int, "auto" or None
         Largest number of leaves of a tree. Trees grow best first. "auto" is 16 if `max_iter` is "auto", otherwise 31;
         of more than 3 000 different rows, it chooses 16 or 31, or is 31 with ``quality="fast"``. None means no limit.
@@ -147,11 +153,14 @@ class BoostingParameters(KernelModel):
         The chosen or given smallest mass of a leaf.
     max_features_ : int
         The chosen or given number of columns of the encoded table that is drawn for each tree.
+    n_trend_trees_ : int
+        Number of trees at the end of ``forest_`` that make up a linear trend, one for each of its columns and each raw
+        score; 0 if there is none.
     search_ : list of dict
         The trials that chose what was "auto", in their order: ``stage``, ``bandwidth``, ``crisp_every``,
         ``max_leaf_nodes``, ``min_mass``, ``max_features``, ``categories`` ("sets", "mixed" with sets by drawn orders
-        in every second round, or "codes" for splits in alphabetical order), ``learning_rate``, ``n_rounds`` with the
-        smallest held-out ``loss``, and ``losses`` before the first round and after each round.
+        in every second round, or "codes" for splits in alphabetical order), ``trend``, ``learning_rate``, ``n_rounds``
+        with the smallest held-out ``loss``, and ``losses`` before the first round and after each round.
         `softwood.plots.plot_search` draws them. Only if there were trials.
     train_score_ : ndarray of shape (n_rounds + 1,)
         Negative loss on the training rows (on a sample of 20 000, if there are more), before the first round and after
@@ -172,6 +181,7 @@ class BoostingParameters(KernelModel):
     bandwidth: float | Sequence[float] | np.ndarray | Mapping[Any, float] | Literal["auto", "silverman", "loo"] = "auto"
     bandwidth_decay: float = 1.0
     crisp_every: int | Literal["auto"] = "auto"
+    trend: Literal["linear", "auto"] | None = "auto"
     max_leaf_nodes: int | Literal["auto"] | None = "auto"
     min_mass: float | Literal["auto"] = "auto"
     l2_regularization: float | Literal["auto"] = "auto"
@@ -192,6 +202,7 @@ class BoostingParameters(KernelModel):
     max_leaf_nodes_: int | None = field(init=False)
     min_mass_: float = field(init=False)
     max_features_: int = field(init=False)
+    n_trend_trees_: int = field(init=False)
     train_score_: np.ndarray = field(init=False)
     validation_score_: np.ndarray = field(init=False)
     history_: list[dict[str, Any]] = field(init=False)
@@ -208,6 +219,7 @@ class BoostingParameters(KernelModel):
     def _check_parameters(self) -> BoostingRules:
         self._check_loss()
         self._check_kernel_parameters()
+        self._check_trend()
         check_integer(self, "n_iter_no_change", self.n_iter_no_change, low=1)
         check_number(self, "validation_fraction", self.validation_fraction, low=0.0, open_low=True, high=0.9)
         if not is_auto(self.early_stopping):
@@ -242,6 +254,24 @@ class BoostingParameters(KernelModel):
     def _check_loss(self) -> None:
         """Check `loss` and what belongs to it."""
         raise NotImplementedError
+
+    def _check_trend(self) -> None:
+        if self.trend is not None:
+            check_choice(self, "trend", self.trend, ("linear", "auto"))
+        if self.trend == "linear" and (why := self._refused_by_trend):
+            raise parameter_error(self, "trend", f"'auto' or None with {why}", self.trend)
+
+    @property
+    def _refused_by_trend(self) -> str:
+        """A parameter that no trend goes with; empty if there is none."""
+        if self.loss not in ("log_loss", "squared_error"):
+            return f"loss={self.loss!r}"
+        if self.growth == "level":
+            return "growth='level'"
+        for name in ("prediction_kernel", "prediction_bandwidth"):
+            if not (isinstance(given := getattr(self, name), str) and given == "same"):
+                return name
+        return next((name for name in ("monotonic_cst", "measurement_error") if getattr(self, name) is not None), "")
 
     def _check_level(self) -> None:
         super()._check_level()

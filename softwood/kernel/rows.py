@@ -17,6 +17,7 @@ from joblib import effective_n_jobs
 
 from softwood.core.losses import Loss
 from softwood.core.steps import Steps
+from softwood.core.targets import RealTargets
 from softwood.core.threads import Threads
 from softwood.kernel.data.category_statistics import ManyCategories
 from softwood.kernel.data.column_statistics import standard_deviations
@@ -27,7 +28,7 @@ from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import GrowthProblem, Limits
 from softwood.kernel.rounds.members import RoundsOfMembers, member_seed
 from softwood.kernel.rounds.rounds import Boosted, BoostingData, BoostingRules, Rounds, boost
-from softwood.kernel.trend import HeldOutTrend
+from softwood.kernel.trend import HeldOutTrend, Size, Trend, held_out_trend
 from softwood.trees.tree import SoftTree
 from softwood.uncertainty.held_out import HeldOut
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 # The training loss of boosting is computed on at most this many different rows, drawn by content.
 SCORED_ROWS = 20_000
+# A trend is fitted to at most this many different rows, drawn by content, and has at most so many columns.
+TREND_ROWS, TREND_SIZE = 20_000, Size(30, 0.001)
 
 # Attributes of an estimator fitted so far
 Snapshot = Callable[..., dict[str, Any]]
@@ -123,6 +126,7 @@ class BoostingRowsInMemory:
     categories : how columns of many categories are encoded in all these rows; None if there are none
     validation_matrix : the validation rows without statistics of categories
     class_factors : weights of the classes; None if there are none
+    trend : linear trend of the raw scores in the user's units; None if none was fitted
     """
 
     data: TrainingData
@@ -135,11 +139,28 @@ class BoostingRowsInMemory:
     categories: ManyCategories | None = None
     validation_matrix: np.ndarray | None = None
     class_factors: np.ndarray | None = None
+    trend: Trend | None = None
 
     @property
     def trial(self) -> TrainingData:
         """Rows for choosing settings by held-out loss."""
         return self.data
+
+    def beside_trend(self, is_candidate: np.ndarray) -> BoostingRowsInMemory:
+        """The rows with a linear trend of some columns, (p,) bool, if it explains anything of held-out rows."""
+        data, targets = self.data, self.data.targets
+        drawn = np.flatnonzero(self.train.group < TREND_ROWS)
+        if len(drawn) < len(data.matrix):
+            data = replace(data, matrix=data.matrix[drawn], targets=targets.take(drawn), weights=data.weights[drawn])
+        found = held_out_trend(data, is_candidate, self.seed, TREND_SIZE)
+        if found is None:
+            return self
+        found = found.scaled(targets.mean, targets.scale) if isinstance(targets, RealTargets) else found
+        train = replace(self.train, trend=found.predict(self.train.matrix) / self.unit)
+        validation = self.validation
+        if validation is not None:
+            validation = replace(validation, trend=found.trend.predict(validation.matrix) / self.unit)
+        return replace(self, train=train, validation=validation, trend=found.trend)
 
     def with_predictions(self, matrix: np.ndarray, raw: np.ndarray, rows: BoostingData) -> HeldOut | None:
         """Held-out rows with their raw scores; `matrix` are the rows without statistics of categories."""

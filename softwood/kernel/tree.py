@@ -256,17 +256,9 @@ class _KernelTree(SearchedKernelModel):
     def _finished(self) -> SoftTree | SoftForest:
         return getattr(self, "forest_", self._read_trees)
 
-    def _cell_widths(self, matrix: np.ndarray, measurement_error: Any = None) -> np.ndarray | None:
-        widths = super()._cell_widths(matrix, measurement_error)
-        if widths is None or not hasattr(self, "forest_"):
-            return widths
-        for j in self.forest_.feature[self.forest_.offsets[1:-1]].tolist():  # those of the trend, which has own widths
-            if not np.all((widths[:, j] == self._prediction_kernels_.widths[j]) | np.isnan(widths[:, j])):
-                column = self.columns_.inputs[self.columns_.source[j]]
-                expected = f"0 in column {column!r}, of which the model has a linear trend; fit with trend=None"
-                raise parameter_error(self, "measurement_error", expected, "other errors")
-            widths[:, j] = np.nan
-        return widths
+    @property
+    def _n_trend_trees(self) -> int:
+        return len(self.forest_) - 1 if hasattr(self, "forest_") else 0
 
     def cost_complexity_pruning_path(self, X: Any, y: Any, sample_weight: Any = None) -> Bunch:
         """Effective alphas of cost-complexity pruning, and the total impurity of the leaves at each alpha.

@@ -1,10 +1,10 @@
-"""A linear trend beside a kernel tree: a weighted sum of few columns, to which the tree adds what is not linear.
+"""A linear trend beside a kernel tree, or beside boosting: a weighted sum of columns, to which trees add the rest.
 
 Columns are chosen one after the other, each the one that explains most of what is left of the targets, as long as the
 squared error of held-out rows falls. Class scores are then those of a logistic regression on these columns. Beyond the
 range of the training rows, a column has the value at the end of the range. A missing value counts as the mean.
 
-Along one column, such a function is that of a stump with a box kernel as wide as the range. So a tree with a trend is
+Along one column, such a function is that of a stump with a box kernel as wide as the range. So a model with a trend is
 a `SoftForest` that adds up, and everything that works on forests works on it.
 """
 
@@ -23,10 +23,8 @@ from softwood.kernel.refining import DistinctRows, Learned
 from softwood.trees.nodes import KernelShapes
 from softwood.trees.tree import SoftTree
 
-# The largest number of columns, and of columns to choose from: those with the largest correlations.
-MOST_COLUMNS, CANDIDATES = 8, 100
-# Columns are added as long as they explain this part of what all of them explain.
-WORTH = 0.01
+# The largest number of columns to choose from: those with the largest correlations.
+CANDIDATES = 100
 # Weight, in rows, of the penalty on a change of the targets by one standard deviation of a column.
 RIDGE = 1.0
 # A column whose part that others do not explain is smaller than this is not added.
@@ -34,6 +32,24 @@ COLLINEAR = 1e-6
 # Ranges end at most so many standard deviations from the median: values beyond are outliers.
 REACH = 20.0
 FOLDS = 5
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many columns a trend has.
+
+    Attributes
+    ----------
+    most : the largest number of columns
+    worth : columns are added as long as they explain this part of what all of them explain
+    """
+
+    most: int
+    worth: float
+
+
+# A tree is read together with its trend.
+READABLE = Size(8, 0.01)
 # Of the logistic regression: the penalty on the intercept compared with that on slopes, the largest number of steps,
 # the smallest part of a step that is tried, and the decrease of the loss that ends it.
 INTERCEPT, NEWTON_STEPS, SMALLEST_STEP, CONVERGED = 1e-3, 20, 1e-3, 1e-6
@@ -73,11 +89,23 @@ class Trend:
         """The trend of targets in the user's units, which have this mean and scale."""
         return replace(self, slopes=self.slopes * scale, base=mean + scale * self.base)
 
-    def stumps(self, n_features: int, mass: float, shapes: KernelShapes) -> list[SoftTree]:
-        """A stump for each column. They add up to the trend without its base."""
+    def output(self, k: int) -> Trend:
+        """That of one output."""
+        return replace(self, slopes=self.slopes[:, [k]], base=self.base[[k]])
+
+    @property
+    def explained(self) -> np.ndarray:
+        """Variance of the outputs that each column explains, (k,), as if columns were independent."""
+        return ((self.spread[:, None] * self.slopes) ** 2).sum(axis=1)
+
+    def stumps(self, n_features: int, mass: float, shapes: KernelShapes, gain: float = 1.0) -> list[SoftTree]:
+        """A stump for each column. They add up to the trend without its base.
+
+        gain : decrease of the impurity for each unit of the variance that a column explains
+        """
         out = []
-        for j, low, high, mean, slope, spread in zip(
-            self.columns.tolist(), self.low, self.high, self.mean, self.slopes, self.spread, strict=True
+        for j, low, high, mean, slope, explained in zip(
+            self.columns.tolist(), self.low, self.high, self.mean, self.slopes, self.explained, strict=True
         ):
             left = (high - mean) / (high - low)
             out.append(
@@ -90,7 +118,7 @@ class Trend:
                     missing_left=[left, 0.5, 0.5],
                     value=[0.0 * slope, (low - mean) * slope, (high - mean) * slope],
                     mass=[mass, left * mass, (1.0 - left) * mass],
-                    impurity=[float(((spread * slope) ** 2).sum()), 0.0, 0.0],
+                    impurity=[gain * float(explained), 0.0, 0.0],
                     n_features=n_features,
                     shapes=shapes,
                 )
@@ -123,6 +151,14 @@ class HeldOutTrend:
             out[rows] = trend.predict(matrix[rows])
         return out
 
+    def scaled(self, mean: np.ndarray, scale: float) -> HeldOutTrend:
+        """The trends of targets in the user's units, see `Trend.scaled`."""
+        return replace(
+            self,
+            trend=self.trend.scaled(mean, scale),
+            without_fold=[own.scaled(mean, scale) for own in self.without_fold],
+        )
+
     def residuals(self, matrix: np.ndarray, truth: np.ndarray) -> np.ndarray:
         """What these predictions leave of scaled targets, or of class probabilities, (n, n_outputs)."""
         return Learned.beside(truth, self.is_class, self.predict(matrix)).residuals()
@@ -140,7 +176,9 @@ class HeldOutTrend:
         return max(trend.largest for trend in self.without_fold)
 
 
-def held_out_trend(data: TrainingData, is_candidate: np.ndarray, seed: int) -> HeldOutTrend | None:
+def held_out_trend(
+    data: TrainingData, is_candidate: np.ndarray, seed: int, size: Size = READABLE
+) -> HeldOutTrend | None:
     """The trend of some rows; None if no column explains anything of held-out rows.
 
     Parameters
@@ -157,7 +195,7 @@ def held_out_trend(data: TrainingData, is_candidate: np.ndarray, seed: int) -> H
     ranges = _Ranges.of(rows, candidates, data.deviations)
     Z = _standardised(rows.points[:, candidates], ranges)
     moments = [_moments(Z[fold], truth[fold], rows.weights[fold]) for fold in folds]
-    orders, n = _choose(moments, Z.shape[1])
+    orders, n = _choose(moments, Z.shape[1], size)
     if n == 0:
         return None
 
@@ -235,10 +273,10 @@ def _moments(Z: np.ndarray, truth: np.ndarray, weights: np.ndarray) -> np.ndarra
     return (both * weights[:, None]).T @ both
 
 
-def _choose(moments: Sequence[np.ndarray], p: int) -> tuple[list[np.ndarray], int]:
+def _choose(moments: Sequence[np.ndarray], p: int, size: Size) -> tuple[list[np.ndarray], int]:
     """Columns in the order of their choice, without each fold and from all rows, and the best number of them."""
     total = np.sum(moments, axis=0)
-    orders = [_forward(total - fold, p) for fold in moments] + [_forward(total, p)]
+    orders = [_forward(total - fold, p, size.most) for fold in moments] + [_forward(total, p, size.most)]
     most = min(map(len, orders))
     losses = np.zeros(most + 1)
     for fold, order in zip(moments, orders, strict=False):
@@ -248,15 +286,15 @@ def _choose(moments: Sequence[np.ndarray], p: int) -> tuple[list[np.ndarray], in
             cross, own = fold[used, 1 + p :], fold[np.ix_(used, used)]
             losses[k] += np.trace(fold[1 + p :, 1 + p :]) - 2 * (found * cross).sum() + (found * (own @ found)).sum()
     least = losses.min()
-    return orders, int(np.flatnonzero(losses <= least + WORTH * (losses[0] - least))[0])
+    return orders, int(np.flatnonzero(losses <= least + size.worth * (losses[0] - least))[0])
 
 
-def _forward(total: np.ndarray, p: int) -> np.ndarray:
+def _forward(total: np.ndarray, p: int, most: int) -> np.ndarray:
     """Columns in the order in which each explains most of what is left of the targets."""
     left = _without(total, 0)
     own = np.diag(left)[1 : 1 + p].copy()
     order: list[int] = []
-    while len(order) < min(MOST_COLUMNS, p):
+    while len(order) < min(most, p):
         rest = np.diag(left)[1 : 1 + p]
         is_open = (rest > COLLINEAR * own) & (own > 0)
         is_open[order] = False

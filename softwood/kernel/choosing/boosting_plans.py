@@ -24,6 +24,7 @@ class Plan:
         each is used with all bandwidths
     leaves_of_many : numbers of leaves for tables of more than `FOLD_ROWS` different rows
     categories : how the categories of a column are ordered, see `BoostingRules`
+    trends : whether trees are added to a linear trend
     n_folds, n_parts : number of folds of a small table, and how many of them are held out, one after the other
     learning_rate, l2 : of the model, and penalty of the leaf values; trials have larger rates
     subsample : share of the rows that each tree is grown from
@@ -41,6 +42,7 @@ class Plan:
     min_mass: tuple[float, ...] = (10.0,)
     shares: tuple[float, ...] = (1.0,)
     categories: tuple[str, ...] = ("sets",)
+    trends: tuple[bool, ...] = (False, True)
     n_folds: int = 3
     n_parts: int = 2
     learning_rate: float = 0.12

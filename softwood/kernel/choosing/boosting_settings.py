@@ -1,11 +1,11 @@
 """Choosing the settings of boosting by held-out loss, at the cost of a few fits.
 
 Trials have few rounds and a large learning rate. They compare bandwidths, first a few, and then one beyond the best of
-these. With the best bandwidth, they compare numbers of leaves, smallest masses of a leaf, and numbers of features, one
-after the other; `softwood.kernel.choosing.boosting_plans` says which. A trial that is clearly worse than the best one
-on the first folds ends there. The models whose mean is the result have the best settings. The number of rounds of each
-is chosen from the losses of its trial, which is continued if its loss was still falling. It is increased in proportion
-to the smaller learning rate of the model and to its larger number of rows.
+these. With the best bandwidth, they try a linear trend, and compare numbers of leaves, smallest masses of a leaf, and
+numbers of features, one after the other; `softwood.kernel.choosing.boosting_plans` says which. A trial that is clearly
+worse than the best one on the first folds ends there. The models whose mean is the result have the best settings. The
+number of rounds of each is chosen from the losses of its trial, which is continued if its loss was still falling. It is
+increased in proportion to the smaller learning rate of the model and to its larger number of rows.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ from softwood.uncertainty.held_out import HeldOut
 FAST_RATE, FAST_RATE_OF_VECTORS, FAST_ROUNDS, FAST_PATIENCE = 0.4, 0.6, 20, 3
 # A given number of rounds is followed up to so many times the rounds of a trial.
 NEAR = 1.5
+# A linear trend must decrease the loss by this part of its total decrease.
+WORTH_OF_TREND = 0.01
 # Whether the loss has stalled is checked after every few rounds, because the loss may pause.
 RUN_AT_ONCE = 5
 # The largest number of rounds with a learning rate of 0.1. The run that counts the rounds ends after PATIENCE rounds in
@@ -45,7 +47,7 @@ FOLD_ROWS, TRIAL_ROWS = 3000, 8000
 # With more parts, the last fraction applies.
 CLEARLY_WORSE = (0.02, 0.005)
 # Values of a setting that are reported.
-_SHOWN = ("bandwidth", "crisp_every", "max_leaf_nodes", "min_mass", "max_features")
+_SHOWN = ("bandwidth", "crisp_every", "max_leaf_nodes", "min_mass", "max_features", "trend")
 
 
 def most_rounds(learning_rate: float) -> int:
@@ -65,6 +67,7 @@ class Setting:
     n_features : number of features drawn for each tree
     categories : how categories are ordered, see `BoostingRules`
     crisp_every : one round in so many has a bandwidth of 0; 0: none
+    has_trend : whether trees are added to a linear trend
     """
 
     scale: float | None
@@ -73,6 +76,7 @@ class Setting:
     n_features: int
     categories: str
     crisp_every: int
+    has_trend: bool
 
     @property
     def kernels(self) -> tuple[float | None, int]:
@@ -83,8 +87,9 @@ class Setting:
         """The rules with this setting."""
         limits = replace(rules.limits, max_leaves=self.max_leaves, min_mass=self.min_mass)
         return replace(
-            rules, limits=limits, n_features=self.n_features, categories=self.categories, crisp_every=self.crisp_every
-        )
+            rules, limits=limits, n_features=self.n_features, categories=self.categories, crisp_every=self.crisp_every,
+            has_trend=self.has_trend,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -157,6 +162,7 @@ class Trial:
             "min_mass": self.setting.min_mass,
             "max_features": self.setting.n_features,
             "categories": self.setting.categories,
+            "trend": "linear" if self.setting.has_trend else None,
             "learning_rate": self.learning_rate,
             "n_rounds": self.n_rounds,
             "loss": self.loss,
@@ -272,7 +278,8 @@ class Search:
 
         Parameters
         ----------
-        n_settings : largest number of settings; their bandwidths are 0 or that of the best one of them with kernels
+        n_settings : largest number of settings; their bandwidths are 0 or that of the best one of them with kernels,
+            and all or none of them have a trend
         n_rounds : number of rounds of the model; trials have fewer, with a larger learning rate instead
         steps : where each trial is reported
         """
@@ -289,7 +296,7 @@ class Search:
         for other in (finished.trial.setting for finished in self._finished):
             widths = {setting.scale for setting in [*settings, other]} - {0.0}
             is_alike = len(widths) <= 1 if choices.mixes else other.kernels == best.kernels
-            if is_alike and other not in settings:
+            if is_alike and other.has_trend == best.has_trend and other not in settings:
                 settings.append(other)
         return settings[:n_settings]
 
@@ -358,7 +365,12 @@ class Search:
     @property
     def best(self) -> Trial:
         """The trial with the smallest loss so far, the first of several such."""
-        return min(self.trials, key=lambda trial: trial.loss)
+
+        def price(trial: Trial) -> float:
+            part = WORTH_OF_TREND if trial.setting.has_trend else 0.0
+            return (1.0 - part) * trial.loss + part * float(self.trials[0].losses[0])
+
+        return min(self.trials, key=price)
 
     def _finished_of(self, setting: Setting) -> _Finished | None:
         return next((finished for finished in self._finished if finished.trial.setting == setting), None)

@@ -9,6 +9,8 @@ same effect as repeating the row, because only masses count.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from softwood.kernel.rounds.rounds import BoostingData
@@ -48,4 +50,4 @@ def in_observations(data: BoostingData) -> BoostingData:
     starts = np.cumsum(per_group) - per_group
     number = starts[np.cumsum(is_first) - 1][row] + piece
     taken = order[row]
-    return BoostingData(data.matrix[taken], data.y[taken], masses_of, np.unique(number, return_inverse=True)[1])
+    return replace(data.take(taken), weights=masses_of, group=np.unique(number, return_inverse=True)[1])

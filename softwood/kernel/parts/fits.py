@@ -229,6 +229,8 @@ class BoostingRowsInParts(_RowsInParts):
     unit: float
     validation: float
 
+    trend = None
+
     @property
     def spreads(self) -> np.ndarray:
         """Unit of bandwidths that are chosen, (p,)."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from softwood.kernel.rounds.loops.boost import NODE
 from softwood.kernel.rounds.newton import NewtonTree
+from softwood.kernel.trend import Trend
 from softwood.trees.forest import SoftForest
 from softwood.trees.gates import Gate
 from softwood.trees.structure import children_of
@@ -26,6 +29,27 @@ def boosted_forest(trees: list[NewtonTree], output: np.ndarray, base: np.ndarray
         is_mean=False,
         n_features=len(trees[0].widths),
         **_columns(trees),
+    )
+
+
+def with_trend(forest: SoftForest, trend: Trend, part: float, mass: float, gain: float) -> SoftForest:
+    """The forest with this part of a linear trend, as stumps at its end.
+
+    Parameters
+    ----------
+    mass : of the training rows
+    gain : what the trend decreases twice the loss of a row by
+    """
+    trend = replace(trend, slopes=part * trend.slopes, base=part * trend.base)
+    n_values, n_scores = forest.value.shape[1], forest.n_outputs
+    total = trend.explained.sum()
+    gain = gain / total if total > 0 else 0.0
+    trends = [trend] if n_values == n_scores else [trend.output(k) for k in range(n_scores)]
+    stumps = [own.stumps(forest.n_features, mass, forest.shapes, gain) for own in trends]
+    output = np.repeat(np.arange(len(trends)), len(trend.columns))
+    base = (1.0 - part) * forest.base + trend.base
+    return replace(
+        forest.with_trees_of(SoftForest.sum([stump for own in stumps for stump in own], output, base)), base=base
     )
 
 

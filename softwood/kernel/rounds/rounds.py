@@ -49,6 +49,7 @@ class BoostingData:
     matrix : (n, p) encoded rows;  y : targets as the loss takes them;  weights : (n,)
     group : (n,) rows with the same content have the same number, for draws by content
     errors : measurement errors
+    trend : (n, n_scores) raw scores of a linear trend that has not seen the row; None if there is none
     """
 
     matrix: np.ndarray
@@ -56,12 +57,14 @@ class BoostingData:
     weights: np.ndarray
     group: np.ndarray
     errors: Errors = field(default_factory=dict)
+    trend: np.ndarray | None = None
 
     def take(self, chosen: np.ndarray) -> BoostingData:
         """The chosen rows, with their groups numbered without gaps."""
         group = np.unique(self.group[chosen], return_inverse=True)[1]
         errors = take_errors(self.errors, chosen)
-        return BoostingData(self.matrix[chosen], self.y[chosen], self.weights[chosen], group, errors)
+        trend = None if self.trend is None else self.trend[chosen]
+        return BoostingData(self.matrix[chosen], self.y[chosen], self.weights[chosen], group, errors, trend)
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,7 @@ class BoostingRules:
         `tol`; None: never
     score : function of validation rows and their raw scores, larger is better, that replaces the loss of these rows
     prediction : None if trees predict as they are grown
+    has_trend : whether the trees are added to the trend of the rows, not to a constant
     n_models : number of models whose mean is the result; 1 if nothing is drawn, because all would be the same
     """
 
@@ -141,6 +145,7 @@ class BoostingRules:
     tol: float = 0.0
     score: Callable[[BoostingData, np.ndarray], float] | None = None
     prediction: TreePrediction | None = None
+    has_trend: bool = False
     n_models: int = 1
 
     @property
@@ -253,9 +258,9 @@ class Rounds:
         n, n_scores = len(data.matrix), loss.n_scores
         order: Literal["C", "F"] = "C" if rules.one_tree else "F"  # a tree adds to rows, or to one column
         self.n_trees = 1 if rules.one_tree else n_scores
-        self.raw = _tile(result.base, n, order)
+        self.raw = self._start(data)
         self.updated = self.raw if self.n_trees == 1 else self.raw.copy(order)
-        self.raw_validation = None if validation is None else _tile(result.base, len(validation.matrix), order)
+        self.raw_validation = None if validation is None else self._start(validation)
         self.gradient, self.hessian = (np.empty((n, n_scores), order=order) for _ in range(2))
         self.all_features, self.n_groups = np.arange(data.matrix.shape[1]), int(data.group.max()) + 1
         self.growers: list[NewtonGrower] = []
@@ -268,6 +273,12 @@ class Rounds:
             self.scored = slice(None) if is_all else scored
             self.scored_y, self.scored_weights = data.y[self.scored], data.weights[self.scored]
         self.best: Best[int] = Best(rules.n_iter_no_change, rules.tol)
+
+    def _start(self, rows: BoostingData) -> np.ndarray:
+        """Raw scores of rows before the first round, (n, n_scores)."""
+        start = rows.trend if self.rules.has_trend and rows.trend is not None else self.result.base
+        shape = len(rows.matrix), self.loss.n_scores
+        return np.array(np.broadcast_to(start, shape), order="C" if self.rules.one_tree else "F")
 
     def begin(self) -> None:
         """Record the losses of the start values."""
@@ -369,7 +380,7 @@ class Rounds:
         validation, result, rules = self.validation, self.result, self.rules
         assert validation is not None
         n = min(n_rounds, result.n_rounds) * result.per_round
-        raw = _tile(result.base, len(validation.matrix), "C" if rules.one_tree else "F")
+        raw = self._start(validation)
         self._read_cells()
         reader = HeldOutRows(validation.matrix, self.bins.n_categories) if self.reads_grown_trees else None
         for tree, score in zip(result.trees[:n], result.output, strict=False):
@@ -486,11 +497,6 @@ class Rounds:
             reader = self.held_out[worker] if finished is None else None
             self._add_held_out(tree, finished, self.raw_validation, score, reader)
         return tree.without_rows()
-
-
-def _tile(base: np.ndarray, n: int, order: Literal["C", "F"]) -> np.ndarray:
-    """The start value for each of `n` rows."""
-    return np.array(np.broadcast_to(base, (n, len(base))), order=order)
 
 
 def _growers(bins: Bins, limits: NewtonLimits, n_trees: int, threads: Threads) -> list[NewtonGrower]:
