@@ -32,8 +32,8 @@ from softwood.uncertainty.held_out import HeldOut
 FAST_RATE, FAST_RATE_OF_VECTORS, FAST_ROUNDS, FAST_PATIENCE = 0.4, 0.6, 20, 3
 # A given number of rounds is followed up to so many times the rounds of a trial.
 NEAR = 1.5
-# A linear trend must decrease the loss by this part of its total decrease.
-WORTH_OF_TREND = 0.01
+# A linear trend must decrease the loss by this part of it, or of its total decrease.
+WORTH_OF_TREND = 0.02
 # Whether the loss has stalled is checked after every few rounds, because the loss may pause.
 RUN_AT_ONCE = 5
 # The largest number of rounds with a learning rate of 0.1. The run that counts the rounds ends after PATIENCE rounds in
@@ -367,8 +367,9 @@ class Search:
         """The trial with the smallest loss so far, the first of several such."""
 
         def price(trial: Trial) -> float:
-            part = WORTH_OF_TREND if trial.setting.has_trend else 0.0
-            return (1.0 - part) * trial.loss + part * float(self.trials[0].losses[0])
+            if not trial.setting.has_trend or trial.loss == np.inf:
+                return trial.loss
+            return trial.loss + WORTH_OF_TREND * min(trial.loss, float(self.trials[0].losses[0]) - trial.loss)
 
         return min(self.trials, key=price)
 
