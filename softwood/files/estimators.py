@@ -154,6 +154,8 @@ def _check_together(is_class: bool, fitted: dict[str, Any]) -> None:
         if finished.n_features != n_encoded or n_outputs not in (None, finished.n_outputs):
             raise InvalidFileError(f"{name} does not fit the columns or the outputs")
         n_outputs = finished.n_outputs
+    if not is_within(np.array([fitted.get("n_trend_trees_", 0)]), 0, len(fitted.get("forest_", [0])) - 1):
+        raise InvalidFileError("n_trend_trees_ must leave a tree of forest_ that is not of the trend")
     kept = fitted.get("leaf_targets_")
     if kept is not None and len(kept.indptr) - 1 != _n_nodes(fitted):
         raise InvalidFileError("leaf_targets_ does not fit the trees")

@@ -66,7 +66,7 @@ def test_columns_are_chosen_one_after_the_other():
     Z[:, 4] = 2.0 * Z[:, 1]  # never chosen beside it
     Y += Z[:, [2]] + 0.5 * Z[:, [5]]
     weights = rng.uniform(0.5, 2.0, size=80)
-    order = trends._forward(trends._moments(Z, Y, weights), 6)
+    order = trends._forward(trends._moments(Z, Y, weights), 6, 6)
     expected, root = [], np.sqrt(weights)[:, None]
     while len(expected) < 5:
         left = {}

@@ -63,5 +63,5 @@ _BALANCED = Plan(shares=(1.0, 0.5), categories=("sets", "mixed", "codes"), n_mod
 PLANS = {
     "fast": Plan(beyond={}, kernels_of_many=(SOFT, MIXED, CRISP), leaves_of_many=(31,), n_folds=4, n_parts=1),
     "balanced": _BALANCED,
-    "best": replace(_BALANCED, n_parts=3, n_models=6, n_of_given=6, n_settings=3),
+    "best": replace(_BALANCED, learning_rate=0.06, n_parts=3, n_models=6, n_of_given=6, n_settings=3),
 }

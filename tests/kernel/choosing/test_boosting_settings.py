@@ -50,7 +50,7 @@ def test_the_models_are_those_of_the_best_trials(model_class, monkeypatch):
     monkeypatch.setattr(boosting_choice, "CLEARLY_WORSE", (1e9, 1e9))  # all trials end
     X, y = problem(model_class, n=240)
     fits = spy_on_models(monkeypatch)
-    model = model_class(random_state=0).fit(X, y)
+    model = model_class(trend=None, random_state=0).fit(X, y)
     trials = [trial for trial in model.search_ if trial["stage"] != "rounds"]
     best = min(trials, key=lambda trial: trial["loss"])
     found = model.bandwidth_, model.crisp_every_, model.max_leaf_nodes_, model.min_mass_, model.max_features_
@@ -104,7 +104,7 @@ def test_errors_of_readings_widen_the_trees_of_each_model_by_its_own_width():
     X = rng.uniform(-2, 2, size=(300, 2))
     y = np.where(X[:, 0] > 0, 2.0, 0.0) + X[:, 1] + 0.1 * rng.normal(size=300)
     for seed in range(6):
-        model = KernelBoostingRegressor(random_state=seed).fit(X, y)
+        model = KernelBoostingRegressor(trend=None, random_state=seed).fit(X, y)
         widths = np.unique(model.forest_.width[model.forest_.gate == Gate.KERNEL])
         if widths[0] == 0.0 < widths[-1]:
             break
@@ -128,6 +128,8 @@ def test_errors_of_readings_widen_the_trees_of_each_model_by_its_own_width():
 def test_qualities_try_what_their_plans_say(quality):
     X, y = problem(KernelBoostingRegressor, n=200)
     model = KernelBoostingRegressor(quality=quality, random_state=0).fit(X, y)
+    assert [trial["trend"] for trial in model.search_ if trial["stage"] == "has_trend"] == ["linear"]
+    model = KernelBoostingRegressor(quality=quality, trend=None, random_state=0).fit(X, y)
     plan = PLANS[quality]
     trials = [trial for trial in model.search_ if trial["stage"] != "rounds"]
     tried = [(trial["bandwidth"], trial["crisp_every"]) for trial in trials[: len(plan.kernels)]]
@@ -141,7 +143,8 @@ def test_qualities_try_what_their_plans_say(quality):
 @pytest.mark.parametrize("model_class", BOTH)
 def test_only_what_is_auto_is_chosen(model_class):
     X, y = problem(model_class, n=150)
-    model = model_class(bandwidth=0.2, max_leaf_nodes=5, min_mass=7.0, max_features=2, random_state=0).fit(X, y)
+    given = {"bandwidth": 0.2, "max_leaf_nodes": 5, "min_mass": 7.0, "max_features": 2, "trend": None}
+    model = model_class(**given, random_state=0).fit(X, y)
     assert [trial["stage"] for trial in model.search_] == ["rounds"]
     assert model.search_[0]["bandwidth"] is None
     assert (model.max_leaf_nodes_, model.min_mass_, model.max_features_) == (5, 7.0, 2)
@@ -202,7 +205,7 @@ def test_trials_that_are_clearly_behind_end_early(monkeypatch, margins):
     monkeypatch.setattr(boosting_choice._Course, "go_on", spy)
     monkeypatch.setattr(Search, "_scale_of_errors", lambda *_: 1.0)  # without its runs on half of the rows
     X, y = problem(KernelBoostingRegressor, n=300)
-    model = KernelBoostingRegressor(random_state=0).fit(X, y)
+    model = KernelBoostingRegressor(trend=None, random_state=0).fit(X, y)
     counts = [trial for trial in model.search_ if trial["stage"] == "rounds"]
     trials = model.search_[: -len(counts)]
     best = min(trials, key=lambda trial: trial["loss"])
