@@ -45,8 +45,9 @@ class BoostingParameters(KernelModel):
         500 rounds for a learning rate of 0.1, more for smaller rates.
     learning_rate : float or "auto"
         Factor on the leaf values of each tree. Smaller values need more rounds. "auto" is 0.12 if `max_iter` is "auto"
-        (0.06 with ``quality="best"``), otherwise 0.1; if a round has one tree for all classes (see `multi_strategy`), three times as much. Of two
-        settings whose models are averaged (see `quality`), the one that needs more rounds has a larger rate.
+        (0.06 with ``quality="best"``), otherwise 0.1; if a round has one tree for all classes (see `multi_strategy`),
+        three times as much. Of two settings whose models are averaged (see `quality`), the one that needs more rounds
+        has a larger rate.
     quality : {"fast", "balanced", "best"}
         How much time the fit takes for what is "auto". "fast" tries two or three kernels on one quarter of the rows.
         "balanced" tries three kernels, and half of the columns for each tree, on two of three folds. If `max_iter` is

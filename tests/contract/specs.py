@@ -351,6 +351,7 @@ SPECS += both(
         *({"subsample": 0.5}, {"subsample": 0.5, "max_features": 2, "bandwidth": 0.0}),
         {"early_stopping": True, "validation_fraction": 0.3, "n_iter_no_change": 3},
         {"multi_strategy": "multi_output_tree"},
+        {"trend": "linear", "bandwidth": 0.0},
     ),
     # with the defaults, five rounds learn too little
     checked={"max_iter": 5, "min_mass": 5.0, "l2_regularization": 0.0},
@@ -364,6 +365,7 @@ SPECS += both(
         "max_iter": COUNT,
         "bandwidth_decay": [0.0, 1.5, None],
         "crisp_every": [-1, 1.5, None, "often"],
+        "trend": [True, 1, "cubic"],
         "l2_regularization": NOT_NEGATIVE,
         "subsample": [0.0, 1.5, None],
         "quality": NAME,
@@ -382,6 +384,7 @@ SPECS += both(
         "max_iter": 3,
         "bandwidth_decay": 0.7,
         "crisp_every": 2,
+        "trend": "linear",
         "l2_regularization": 10.0,
         "subsample": 0.5,
         "monotonic_cst": [-1, 0, 0, 0],
@@ -411,6 +414,10 @@ SPECS += both(
             for name in ("crisp_every", "prediction_bandwidth", "prediction_kernel", "quality", "scoring")
         ],
         *[(name, "measurement_error") for name in ("bandwidth_decay", "crisp_every")],
+        *[
+            ("trend", name)
+            for name in ("growth", "measurement_error", "monotonic_cst", "prediction_bandwidth", "prediction_kernel")
+        ],
     ),
     classifier={
         "unseen": {"loss": "there is only one", "multi_strategy": "two classes: tests/kernel/rounds/test_vectors.py"},
@@ -428,6 +435,8 @@ SPECS += both(
             ("quantile", "scoring"),
             ("growth", "loss"),
             ("loss", "quantile"),
+            ("loss", "trend"),
+            ("quantile", "trend"),
             ("monotonic_cst", "multi_strategy"),
             ("monotonic_cst", "quantile"),
         ),

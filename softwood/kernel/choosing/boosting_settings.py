@@ -289,6 +289,8 @@ class Search:
         best = choices.first
         for (stage, vary), step in zip(choices.trials, steps, strict=False):
             trial = self._run(stage, vary(best), parts, rate, rounds, FAST_PATIENCE * self._rules.pace).trial
+            if self.best is trial and trial.setting.has_trend and not best.has_trend:
+                self._let_go_on(best, parts)  # trees beside a trend need fewer rounds
             best = self.best.setting
             shown = {name: value for name, value in trial.as_dict().items() if name in _SHOWN and value is not None}
             step.end(None, **shown, validation_loss=trial.loss)
@@ -410,6 +412,18 @@ class Search:
         if len(curves) == len(parts) and not is_count:
             self._finished = sorted([*self._finished, finished], key=lambda finished: finished.trial.loss)
         return finished
+
+    def _let_go_on(self, setting: Setting, parts: list[_Part]) -> None:
+        """Let a trial continue until its loss has stalled."""
+        known = self._finished_of(setting)
+        if known is None:
+            return
+        most = max(1, round(self._rules.n_rounds * self._rules.learning_rate / known.trial.learning_rate))
+        curves = [course.go_on(most, PATIENCE * self._rules.pace, WORTH_WHILE) for course in known.courses]
+        longer = replace(known, trial=replace(known.trial, losses=_mean_of_parts(curves, parts)))
+        self.trials[self.trials.index(known.trial)] = longer.trial
+        self._finished[self._finished.index(known)] = longer
+        self._finished.sort(key=lambda finished: finished.trial.loss)
 
     def _best_curve(self, n_parts: int, parts: list[_Part]) -> np.ndarray:
         """Mean curve of the best trial on the first parts."""
