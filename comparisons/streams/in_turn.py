@@ -2,8 +2,8 @@
 
     python comparisons/streams/in_turn.py [--streams elec sine] [--rows 12000]
 
-The forest gets the first rows of a stream in blocks of 1 000 and of 50 rows, and as dicts. `elec`, the electricity market
-of New South Wales, is read from the folder SOFTWOOD_DATA; it is left out if it is not there. The table in
+The forest gets the first rows of a stream in blocks of 1 000 and of 50 rows, and as dicts. `elec`, the electricity
+market of New South Wales, is read from the folder SOFTWOOD_DATA; it is left out if it is not there. The table in
 docs/comparisons/streams.md is written if no stream is named.
 """
 

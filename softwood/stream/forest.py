@@ -32,8 +32,8 @@ from softwood.trees.forest import SoftForest
 SOFT_CLASS = {"max_depth": 10, "grace_period": 30, "learning_rate": 0.004, "min_share": 0.1, "drift_delta": None}
 SOFT_REAL = {"grace_period": 30, "learning_rate": 0.002, "min_share": 0.1, "drift_delta": None}
 CRISP = {"grace_period": 50, "delta": 0.01, "drift_delta": None}
-# This share of the trees of a classifier are crisp ones that see all columns and split only what is surely better: where
-# columns are independent within a class, naive Bayes in few leaves is the best tree.
+# This share of the trees of a classifier are crisp ones that see all columns and split only where that is surely
+# better: if columns are independent within a class, naive Bayes in few leaves is the best tree.
 CAREFUL_SHARE = 0.1
 CAREFUL = CRISP | {"delta": 1e-7}
 # Soft trees learn the other draws of a row at once when their error is smaller than this.
