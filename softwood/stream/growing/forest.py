@@ -126,7 +126,6 @@ class GrowingForest(ForestTrees):
         labels, reals = self._either(targets)
         detectors, scores, memory = self.detectors[number], self.scores[number], self.rules.memory
         seen = self._seen(points, self.columns[number])
-        seen_by_spare = self._seen(points, self.spare_columns[number])
         begin = 0
         while begin < n:
             end = min(n, begin + ROWS_PER_LOOK)
@@ -137,11 +136,10 @@ class GrowingForest(ForestTrees):
                 rows = slice(begin, at)
                 begin = at
                 if self.spares[number] is not None:
-                    self._learn_spare(number, seen_by_spare[rows], targets[rows], weights[rows], drawn[rows])
+                    self._learn_spare(number, points[rows], targets[rows], weights[rows], drawn[rows])
                 kind = self._handle_alarm(number, what)
                 if kind is not None:
                     events.append(DriftEvent(kind, self.n_rows + int(np.count_nonzero(weights[:at] > 0.0)), number))
-                    seen_by_spare = self._seen(points, self.spare_columns[number])
                 if kind == "drift":
                     # Whatever the old tree has learned of the rows after the alarm is gone with it.
                     seen = self._seen(points, self.columns[number])
@@ -177,8 +175,7 @@ class GrowingForest(ForestTrees):
         events = []
         for t, what in enumerate(one.found.tolist()):
             if self.spares[t] is not None:
-                of_spare = self._seen(row.points, self.spare_columns[t])
-                self._learn_spare(t, of_spare, one.targets, row.weights, one.drawn[t : t + 1])
+                self._learn_spare(t, row.points, one.targets, row.weights, one.drawn[t : t + 1])
             if what != NOTHING:
                 kind = self._handle_alarm(t, what)
                 if kind is not None:
@@ -202,7 +199,7 @@ class GrowingForest(ForestTrees):
         spare = self.spares[number]
         assert spare is not None
         found = np.empty((len(points), self.n_outputs))
-        spare.learn(points, targets, drawn, found)
+        spare.learn(self._seen(points, self.spare_columns[number]), targets, drawn, found)
         score_spare(found, *self._either(targets), weights, self.rules.memory, self.spare_scores[number])
 
     def _either(self, targets: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:
