@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 from sklearn.base import is_classifier
 
+import softwood
 from softwood.stream import SEA, Agrawal, SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
+from softwood.stream.growing.arrays import FIRST_EVENTS
 from tests.stream.test_model import HARD, HoeffdingTreeClassifier, HoeffdingTreeRegressor, answer, learn, problem, small
 
 both = pytest.mark.parametrize("model_class", HARD)
@@ -196,3 +198,16 @@ def test_ids_take_no_room_for_splits_that_cannot_be():
     assert len(whole.growth_.arrays["slots"]) < 50
     assert whole.log_ == parts.log_
     np.testing.assert_array_equal(whole.predict_proba(X), parts.predict_proba(X))
+
+
+def test_a_tree_whose_splits_took_many_tests_is_saved(tmp_path):
+    # one split takes more tests than a new log has room for
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(60, size=(3000, 1)), rng.integers(2, size=60)
+    model = HoeffdingTreeClassifier(categorical_features=[0]).partial_fit(X, y[X[:, 0]], classes=[0, 1])
+    assert model.growth_.n_inner > FIRST_EVENTS
+    softwood.save(model, tmp_path / "tree.softwood")
+    again = softwood.load(tmp_path / "tree.softwood").partial_fit(X, 1 - y[X[:, 0]])
+    model.partial_fit(X, 1 - y[X[:, 0]])
+    assert again.log_ == model.log_
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))

@@ -39,6 +39,8 @@ from softwood.stream.loops.layout import (
 
 # Nodes for which a new tree has space.
 FIRST_SIZE = 8
+# Events for which it has space, if these are not one for each node.
+FIRST_EVENTS = 32
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ class TreeArrays:
         self._sizes = {
             "nodes": FIRST_SIZE,
             "slots": FIRST_SIZE,
-            "events": 4 * FIRST_SIZE,
+            "events": FIRST_EVENTS,
             "features": self.n_features,
             "outputs": self.n_outputs,
             "alarms": N_DETECTOR if self.settings.drift_delta > 0.0 else 0,
@@ -253,6 +255,8 @@ class TreeArrays:
         if self.limits.max_bytes == np.inf:
             return np.inf
         fixed = sum(self.arrays[name].nbytes for name in self._of_fixed_length)
+        if "events" in self._of_fixed_length:  # a file does not hold them, so limits must not depend on their number
+            fixed -= self.arrays["events"][FIRST_EVENTS:].nbytes
         return max(4, int((self.limits.max_bytes - fixed) // 2 // self._bytes_of(axis)))
 
     def _most_inner(self) -> float:

@@ -184,9 +184,7 @@ class GrowingForest(ForestTrees):
         for tree, own in zip(self.trees, one.trees.rows, strict=True):
             tree.learn_row(own)
         either, memory = self._either(one.targets), self.rules.memory
-        watch_row(
-            one.trees.outputs, *either, row.weights, memory, self.detectors, self.scores, one.losses, one.found
-        )
+        watch_row(one.trees.outputs, *either, row.weights, memory, self.detectors, self.scores, one.losses, one.found)
         if self.rules.adjusts:
             self._count_votes(one.trees.outputs, one.losses, one.vote, one.targets, row.weights)
         self.n_rows += 1
