@@ -558,6 +558,24 @@ def test_there_is_room_for_one_split_or_none_will_be_made():
 
 
 @pytest.mark.tiny
+def test_how_many_tests_a_split_may_take():
+    limits = {"max_depth": np.inf, "max_inner": np.inf, "max_share_to_split": 1.0}
+    settings = Settings(grace_period=10.0, delta=1e-7, min_branch_fraction=0.1, many_ways=1.0, **limits)
+    tree = HoeffdingClassTree(settings, Limits(), 7, 2)
+    for column in range(6):
+        tree.mark_category(column, 0 if column else None)
+    category = np.array([0, 0, 0, 0, 0, 1, 1, 2])
+    X = np.column_stack([np.eye(6)[category], np.arange(8.0)])
+    tree.learn(X, category % 2, np.ones(8), None)
+    nodes, classes, statistics = tree._arguments
+    # A row of weight 1 makes no split due; of six categories three have a side, and that of the row may be a fourth.
+    assert loop.n_tests_of(0, 1.0, nodes, classes, statistics) == 1
+    assert loop.n_tests_of(0, 2.0, nodes, classes, statistics) == 4
+    tree.change_settings(many_ways=0.0)
+    assert loop.n_tests_of(0, 2.0, *tree._arguments) == 1
+
+
+@pytest.mark.tiny
 def test_room_for_several_tests():
     counters = np.zeros(8, dtype=np.int64)
     counters[[N_INNER, N_NODES]] = 3, 7
