@@ -571,6 +571,11 @@ def test_how_many_tests_a_split_may_take():
     # A row of weight 1 makes no split due; of six categories three have a side, and that of the row may be a fourth.
     assert loop.n_tests_of(0, 1.0, nodes, classes, statistics) == 1
     assert loop.n_tests_of(0, 2.0, nodes, classes, statistics) == 4
+    assert loop.due_after(0, nodes) == 10.0
+    tree.arrays["numbers"][0, LAST_ATTEMPT] = 80.0
+    tree.change_settings(least_growth=0.25)
+    assert loop.due_after(0, tree._arguments[0]) == 20.0
+    tree.arrays["numbers"][0, LAST_ATTEMPT] = 0.0
     tree.change_settings(many_ways=0.0)
     assert loop.n_tests_of(0, 2.0, *tree._arguments) == 1
 
@@ -594,6 +599,7 @@ def test_room_for_several_tests():
             n_nodes >= 7 + 2 * n_tests and (is_all or n_slots >= 4 + n_tests) and n_events >= n_tests
         )
         assert loop.has_room(tree, statistics, wanted) == is_expected
+        assert loop.room(tree, statistics) == min((n_nodes - 7) // 2, n_events, 9 if is_all else n_slots - 4)
 
 
 @pytest.mark.tiny
