@@ -186,30 +186,46 @@ def row_dicts(_: Path | None) -> list[str]:
 
 def row_ids(_: Path | None) -> list[str]:
     """Dicts with a text that no other row has: each of the first ones is a new category. From the first row on."""
-    from river import tree
+    from river import forest, tree
 
     from softwood.stream import river as ours
 
     found, labels = _as_dicts(Hyperplane(n_features=4, seed=0), 3_000)
-    rows = [({**x, "id": f"row {i}"}, int(y)) for i, (x, y) in enumerate(zip(found, labels, strict=True))]
-    makers = (tree.HoeffdingTreeClassifier, lambda: ours.SoftHoeffdingTreeClassifier(seed=0))
-    rates = {}
-    for n in (len(rows), 300):
-        for k, make in enumerate(makers):
-            for x, y in rows[:5]:
-                make().learn_one(x, y)  # modules are loaded before the clock starts
-            model, start = make(), time.process_time()
-            for x, y in rows[:n]:
-                model.predict_proba_one(x)
-                model.learn_one(x, y)
-            rates[n, k] = n / (time.process_time() - start)
-    return [
-        line(
-            f"soft Hoeffding tree, dicts with IDs, first {n:,} rows", rates[n, 1], f"river, nba {rates[n, 0]:,.0f}",
-            rates[n, 1] / rates[n, 0], "≥ river's Hoeffding tree", rates[n, 1] >= rates[n, 0],
-        )
-        for n in (len(rows), 300)
-    ]  # fmt: skip
+    # names of one type, as river's forest sorts them
+    rows = [
+        ({str(name): value for name, value in x.items()} | {"id": f"row {i}"}, int(y))
+        for i, (x, y) in enumerate(zip(found, labels, strict=True))
+    ]
+
+    def rate(make: Callable[[], Any], n: int) -> float:
+        for x, y in rows[:5]:
+            make().learn_one(x, y)  # modules are loaded before the clock starts
+        model, start = make(), time.process_time()
+        for x, y in rows[:n]:
+            model.predict_proba_one(x)
+            model.learn_one(x, y)
+        return n / (time.process_time() - start)
+
+    peers: dict[str, tuple[str, Callable[[], Any], Callable[[], Any]]] = {
+        "soft Hoeffding tree": (
+            "Hoeffding tree",
+            lambda: ours.SoftHoeffdingTreeClassifier(seed=0),
+            tree.HoeffdingTreeClassifier,
+        ),
+        "Hoeffding tree": ("Hoeffding tree", ours.HoeffdingTreeClassifier, tree.HoeffdingTreeClassifier),
+        "stream forest of 10": (
+            "ARF",
+            lambda: ours.StreamForestClassifier(seed=0),
+            lambda: forest.ARFClassifier(seed=0),
+        ),
+    }
+    lines = []
+    for name, (peer, make, make_peer) in peers.items():
+        for n in (len(rows), 300):
+            own, other = rate(make, n), rate(make_peer, n)
+            work = f"{name}, dicts with IDs, first {n:,} rows"
+            lines.append(line(work, own, f"river's {peer} {other:,.0f}", own / other, "≥ river's", own >= other))
+    return lines
 
 
 def _as_dicts(stream: Any, n: int) -> tuple[list[dict], list[int]]:

@@ -197,6 +197,7 @@ def oblique() -> Figure:
 def drift() -> Figure:
     """Accuracy along a stream whose rule changes."""
     models = {
+        "Hoeffding tree, no restart": HoeffdingTreeClassifier(restart_rise=None),
         "Hoeffding tree": HoeffdingTreeClassifier(),
         "soft Hoeffding tree": SoftHoeffdingTreeClassifier(random_state=0),
         "forest of 10": StreamForestClassifier(10, random_state=0),

@@ -3,8 +3,9 @@ Following a stream that drifts
 ==============================
 
 Loans are granted by a rule that changes every 5 000 applications. Each application is predicted first and learned
-afterwards, so every row is a test row. An ordinary Hoeffding tree keeps the splits of the old rule. A soft Hoeffding
-tree restarts when its errors rise, and a forest replaces the trees whose errors have risen.
+afterwards, so every row is a test row. With ``restart_rise=None``, a Hoeffding tree keeps the splits of the old rule.
+By default it restarts when its errors rise, as soft Hoeffding trees do, and a forest replaces the trees whose errors
+have risen.
 """
 
 import matplotlib.pyplot as plt
@@ -21,6 +22,7 @@ DRIFTS = [5_000, 10_000, 15_000]
 stream = Agrawal(functions=(0, 2, 5, 8), drift_every=5_000, seed=0)
 forest = StreamForestClassifier(10, random_state=0)
 models = {
+    "Hoeffding tree, no restart": HoeffdingTreeClassifier(restart_rise=None),
     "Hoeffding tree": HoeffdingTreeClassifier(),
     "soft Hoeffding tree": SoftHoeffdingTreeClassifier(random_state=0),
     "forest of 10": forest,
@@ -34,7 +36,8 @@ found = compare_prequential(models, stream, max_samples=20_000, window=500)
 print(found)
 
 # %%
-# The curves show the accuracy over windows of 500 rows. Dashed lines are the changes of the rule.
+# The curves show the accuracy over windows of 500 rows. Dashed lines are the changes of the rule. After the first one,
+# the old Hoeffding tree would have been the better start; after the others, the new one is.
 
 figure, ax = plt.subplots(figsize=(9, 4), layout="constrained")
 found.plot("accuracy", ax=ax)

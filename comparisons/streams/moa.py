@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
 
 from comparisons.results import Results, write_sections  # noqa: E402
-from comparisons.streams.moa_models import FOREST, models_of, run_stream  # noqa: E402
+from comparisons.streams.moa_models import FOREST, MODELS, run_stream  # noqa: E402
 from comparisons.streams.moa_streams import STREAMS  # noqa: E402
 
 RUNS = ROOT / "comparisons" / "streams" / "moa_runs.csv"
@@ -43,9 +43,9 @@ def run_all(streams: list[str], seeds: list[int], length: int, seconds: float, p
     for seed in seeds:
         for name in streams:
             rows = STREAMS[name](length, seed)
-            for model in models_of(rows):
-                about = {"stream": name, "task": "classes" if rows.is_class else "reals", "length": length}
-                about |= {"model": model, "seed": seed}
+            task = "classes" if rows.is_class else "reals"
+            for model in MODELS[task]:
+                about = {"stream": name, "task": task, "length": length, "model": model, "seed": seed}
                 if RESULTS.place(about) in done:
                     continue
                 s = run_stream(model, rows, seed, seconds)[-1]
@@ -78,7 +78,8 @@ def tables(runs: list[dict[str, Any]]) -> str:
 
 def _task(frame: pd.DataFrame, task: str) -> str:
     frame = frame.assign(speed=frame["rows"] / frame["seconds"].clip(lower=1e-9))
-    models, streams = list(dict.fromkeys(frame["model"])), [name for name in STREAMS if name in set(frame["stream"])]
+    models = [name for name in MODELS[task] if name in set(frame["model"])]
+    streams = [name for name in STREAMS if name in set(frame["stream"])]
     error, loss, speed = (
         frame.pivot_table(index="stream", columns="model", values=column).loc[streams, models]
         for column in ("error", "loss", "speed")

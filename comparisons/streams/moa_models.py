@@ -56,10 +56,8 @@ MOA_REAL_MODELS = {
 }
 
 
-def models_of(rows: Table) -> list[str]:
-    """Names of the models for a stream, ours first."""
-    own, moa = (CLASS_MODELS, MOA_CLASS_MODELS) if rows.is_class else (REAL_MODELS, MOA_REAL_MODELS)
-    return [*own, *moa]
+# Names for each task, ours first.
+MODELS = {"classes": (*CLASS_MODELS, *MOA_CLASS_MODELS), "reals": (*REAL_MODELS, *MOA_REAL_MODELS)}
 
 
 def run_stream(name: str, rows: Table, seed: int, seconds: float) -> list[Sums]:

@@ -8,7 +8,12 @@ from softwood.stream import HoeffdingTreeClassifier, ModelPool, SmoothStepTreeCl
 
 N_MODELS = 18
 # The trees of the paper are those of river.
-RIVERS: dict[str, Any] = {"unseen_values": "ignored", "binary_split": True, "inherited_weight": 0.0}
+RIVERS: dict[str, Any] = {
+    "unseen_values": "ignored",
+    "binary_split": True,
+    "inherited_weight": 0.0,
+    "restart_rise": None,
+}
 LIMIT = 127  # inner nodes of the deepest soft Hoeffding tree
 DEPTHS, RATES = [5, 6, 7], [1e-2, 1e-3]
 DELTAS, GRACES = [1e-6, 1e-7, 1e-8], [200, 400, 600]

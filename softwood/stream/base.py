@@ -57,6 +57,10 @@ class StreamModel(FollowedErrors, TreeEstimator):
 
     Arguments of methods
     --------------------
+    X : array-like or data frame of shape (n_rows, n_features_in)
+        The rows, in their order if they are learned. nan, None and the like are missing values.
+    y : array-like of shape (n_rows,)
+        Labels or targets.
     classes : array-like of shape (n_classes,) or None
         All labels that may occur. Needed in the first call; the same, or None, in later ones.
     sample_weight : array-like of shape (n_rows,) or None
@@ -85,15 +89,7 @@ class StreamModel(FollowedErrors, TreeEstimator):
     # Learning
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Forget everything, and learn all rows once, in their order.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows, in their order. nan, None and the like are missing values.
-        y : array-like of shape (n_rows,)
-            Labels or targets.
-        """
+        """Forget everything, and learn all rows once, in their order."""
         with self._unchanged_by_errors():
             X, y, sample_weight, _ = rows_with_weight(X, y, sample_weight)
             self._reset(y)
@@ -334,15 +330,7 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
     _has_tails: ClassVar[bool] = False
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn rows one after the other.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows, in their order. nan, None and the like are missing values.
-        y : array-like of shape (n_rows,)
-            Class labels.
-        """
+        """Learn rows one after the other."""
         with self._unchanged_by_errors():
             self._read_class_list(classes)
             self._learn(X, y, sample_weight, None)
@@ -350,13 +338,6 @@ class StreamClassifierBase(StreamModel, ClassifierBase):
 
     def test_then_train(self, X: Any, y: Any, *, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Learn as `partial_fit` does; returns the class probabilities of each row before it was learned.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows, in their order. nan, None and the like are missing values.
-        y : array-like of shape (n_rows,)
-            Class labels.
 
         Returns
         -------
@@ -493,28 +474,13 @@ class StreamRegressorBase(StreamModel, RegressorBase):
     """A regressor on a stream."""
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn rows one after the other.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows, in their order. nan, None and the like are missing values.
-        y : array-like of shape (n_rows,)
-            Targets.
-        """
+        """Learn rows one after the other."""
         with self._unchanged_by_errors():
             self._learn(X, y, sample_weight, None)
         return self
 
     def test_then_train(self, X: Any, y: Any, *, sample_weight: Any = None) -> np.ndarray:
         """Learn as `partial_fit` does; returns the prediction for each row before it was learned.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows, in their order. nan, None and the like are missing values.
-        y : array-like of shape (n_rows,)
-            Targets.
 
         Returns
         -------

@@ -32,6 +32,10 @@ from softwood.trees.forest import SoftForest
 SOFT_CLASS = {"max_depth": 10, "grace_period": 30, "learning_rate": 0.004, "min_share": 0.1, "drift_delta": None}
 SOFT_REAL = {"grace_period": 30, "learning_rate": 0.002, "min_share": 0.1, "drift_delta": None}
 CRISP = {"grace_period": 50, "delta": 0.01, "drift_delta": None}
+# This share of the trees of a classifier are crisp ones that see all columns and split only where that is surely
+# better: if columns are independent within a class, naive Bayes in few leaves is the best tree.
+CAREFUL_SHARE = 0.1
+CAREFUL = CRISP | {"delta": 1e-7}
 # Soft trees learn the other draws of a row at once when their error is smaller than this.
 SMALL_CLASS_ERROR = 0.1
 SMALL_REAL_ERROR = 0.2
@@ -59,7 +63,7 @@ class _StreamForest(StreamModel):
     mean_draws : float
         Mean number of times that a tree learns a row.
     max_features : float
-        Share of the columns that a Hoeffding tree sees.
+        Share of the columns that a Hoeffding tree sees. In classifiers, a tenth of the trees see all columns.
     max_depth : int or None
         Largest depth of the trees. None means 10 for soft trees (7 in regressors) and no limit for the others.
     warning_delta : float or None
@@ -136,9 +140,11 @@ class _StreamForest(StreamModel):
         soft = SoftHoeffdingTreeClassifier if is_class else SoftHoeffdingTreeRegressor
         crisp = HoeffdingTreeClassifier if is_class else HoeffdingTreeRegressor
         soft_defaults = SOFT_CLASS if is_class else SOFT_REAL
+        n_careful = min(round(n * CAREFUL_SHARE), n - n_soft) if is_class else 0
         places = [
             (self._recipe("soft_parameters", soft, soft_defaults, size, 1.0), n_soft),
-            (self._recipe("crisp_parameters", crisp, CRISP, size, share), n - n_soft),
+            (self._recipe("crisp_parameters", crisp, CAREFUL, size, 1.0), n_careful),
+            (self._recipe("crisp_parameters", crisp, CRISP, size, share), n - n_soft - n_careful),
         ]
         return [recipe for recipe, count in places for _ in range(count)]
 
@@ -202,7 +208,8 @@ class _StreamForest(StreamModel):
 class StreamForestClassifier(_StreamForest, StreamClassifierBase):
     """Forest of soft and crisp Hoeffding trees for classes, which adapts to drift.
 
-    Each tree learns each row a random number of times (online bagging). Crisp trees see a random part of the columns.
+    Each tree learns each row a random number of times (online bagging). Crisp trees see a random part of the columns;
+    a tenth of the trees are crisp ones that see all columns and split with ``delta=1e-7``.
     Two ADWIN detectors watch the errors of each tree: after a warning a spare tree starts to learn beside it, and when
     the drift is confirmed, the spare replaces it, unless its loss since the warning is more than 1.2 times that of the
     tree. Probabilities are the weighted geometric mean of those of the trees,

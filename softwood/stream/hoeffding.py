@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-import numpy as np
-
 from softwood.core.estimators import estimator
 from softwood.core.parameters import check_flag, check_number
 from softwood.stream.base import StreamClassifierBase, StreamRegressorBase, StreamTree
@@ -38,6 +36,11 @@ class SplittingTree(StreamTree):
     drift_delta : float or None
         Allowed probability of a false alarm of the ADWIN detector that watches the errors of predictions made before a
         row is learned. Alarms are in ``drifts_``. None means no detector.
+    restart_rise : float or None
+        After an alarm, the tree starts again from one leaf if its recent error rate is higher by more than this than
+        before, or above 0.3. A tree with smaller errors adapts faster than a new one would learn. None keeps the tree
+        in any case. In regressors, the mean of ``e / (e + 3 * m)`` is in the place of the error rate, where `e` is the
+        absolute error of a row and `m` the mean of all so far.
 
     Attributes
     ----------
@@ -53,6 +56,7 @@ class SplittingTree(StreamTree):
     max_inner_nodes: int | None = None
     max_size: float | None = 100.0
     drift_delta: float | None = 0.002
+    restart_rise: float | None = None
 
     _leading: ClassVar[tuple[str, ...]] = (
         "grace_period", "max_depth", "delta", "tau", "split_criterion", "leaf_prediction",
@@ -72,8 +76,8 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
     distribution. Each time it has received another `grace_period` of weight, it compares the best splits of its
     features. It splits if the best one exceeds the best split on any other feature by more than the Hoeffding bound, or
     if the bound has fallen below `tau`, which means that both are about equally good. On columns of
-    numbers it is the tree of river's class of the same name with ``delta=1e-7``, ``inherited_weight=0`` and
-    ``unseen_values="ignored"``.
+    numbers it is the tree of river's class of the same name with ``delta=1e-7``, ``inherited_weight=0``,
+    ``unseen_values="ignored"`` and ``restart_rise=None``.
 
     With ``leaf_prediction="nba"``, a leaf compares naive Bayes with its most frequent class for each row before the row
     is learned: for a row of weight 3 three times, so that weights mean repetition. river's and MOA's trees compare
@@ -105,9 +109,6 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
     max_size : float or None
         Largest memory in MiB. None means no limit. When it is reached, the leaves with the least to gain from a split
         lose their statistics.
-    drift_delta : float or None
-        Allowed probability of a false alarm of the ADWIN detector that watches the errors of predictions made before a
-        row is learned. Alarms are in ``drifts_``; they do not change the tree. None means no detector.
 
     Examples
     --------
@@ -125,10 +126,11 @@ class HoeffdingTreeClassifier(SplittingTree, StreamClassifierBase):
     binary_split: bool = False
     unseen_values: Literal["unlikely", "ignored"] = "unlikely"
     inherited_weight: float = 50.0
+    restart_rise: float | None = 0.15
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         many_ways = 1.0 - check_flag(self, "binary_split", self.binary_split)
-        settings = read_settings(self, vars(self), restart_rise=np.inf, many_ways=many_ways, judges_copies=1.0)
+        settings = read_settings(self, vars(self), many_ways=many_ways, judges_copies=1.0)
         return HoeffdingClassTree(settings, read_limits(self), n_features, n_outputs)
 
 
@@ -150,9 +152,6 @@ class HoeffdingTreeRegressor(SplittingTree, StreamRegressorBase):
         Learning rate of the linear models.
     model_selector_decay : float
         Factor by which past errors decay with each row, for "adaptive".
-    drift_delta : float or None
-        Allowed probability of a false alarm of the ADWIN detector that watches the errors of predictions made before a
-        row is learned. Alarms are in ``drifts_``; they do not change the tree. None means no detector.
 
     Examples
     --------
@@ -171,5 +170,5 @@ class HoeffdingTreeRegressor(SplittingTree, StreamRegressorBase):
 
     def _new_growth(self, n_features: int, n_outputs: int, seed: int) -> GrowingTree:
         rate = check_number(self, "learning_rate", self.learning_rate, low=0, open_low=True, high=1)
-        settings = read_settings(self, vars(self), learning_rate=rate, restart_rise=np.inf)
+        settings = read_settings(self, vars(self), learning_rate=rate)
         return HoeffdingRealTree(settings, read_limits(self), n_features, n_outputs)

@@ -142,7 +142,7 @@ class ModelPool(Turns, BaseEstimator):
     Arguments of methods
     --------------------
     X : array-like or data frame of shape (n_rows, n_features_in)
-        The rows, in their order. nan, None and the like are missing values.
+        The rows, in their order if they are learned. nan, None and the like are missing values.
     y : array-like of shape (n_rows,)
         Labels or targets.
     classes : array-like of shape (n_classes,) or None
@@ -351,11 +351,6 @@ class ModelPool(Turns, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Predictions of the best model.
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-
         Returns
         -------
         ndarray of shape (n_rows,)
@@ -366,11 +361,6 @@ class ModelPool(Turns, BaseEstimator):
     @available_if(_is_pool_of_classifiers)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities of the best model.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
 
         Returns
         -------
@@ -383,11 +373,6 @@ class ModelPool(Turns, BaseEstimator):
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of the class probabilities of the best model; -inf for 0.
 
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-
         Returns
         -------
         ndarray of shape (n_rows, n_classes)
@@ -397,13 +382,6 @@ class ModelPool(Turns, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Accuracy, or R², of the best model.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_rows, n_features_in)
-            The rows to predict.
-        y : array-like of shape (n_rows,)
-            True labels or targets.
 
         Returns
         -------

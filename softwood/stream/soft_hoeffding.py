@@ -87,10 +87,6 @@ class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
     merit_range : {"test", "classes"}
         Range of the information gain in the Hoeffding bound: 1 bit, which a test with two sides cannot exceed ("test"),
         or the logarithm of the number of classes, as in the paper ("classes"). No effect in regressors.
-    restart_rise : float or None
-        After an alarm, the tree starts again from one leaf if its recent error rate is higher by more than this than
-        before, or above 0.3. A tree with smaller errors adapts faster than a new one would learn. None keeps the tree
-        in any case, as in the paper.
     """
 
     max_depth: int | Literal["auto"] | None = "auto"  # type: ignore[assignment]
@@ -106,7 +102,6 @@ class _SoftHoeffdingTree(SplittingTree, SoftStreamTree):
     recheck_period: float | None = None
     count_period: float = 5.0
     merit_range: Literal["test", "classes"] = "test"
-    restart_rise: float | None = 0.15
 
     _leading: ClassVar[tuple[str, ...]] = (
         "max_depth", "learning_rate", "alpha", "gamma", "grace_period", "delta", "tau",
@@ -199,6 +194,8 @@ class SoftHoeffdingTreeClassifier(_SoftHoeffdingTree, StreamClassifierBase):
     True
     """
 
+    restart_rise: float | None = 0.15
+
 
 @estimator
 class SoftHoeffdingTreeRegressor(_SoftHoeffdingTree, StreamRegressorBase):
@@ -215,10 +212,6 @@ class SoftHoeffdingTreeRegressor(_SoftHoeffdingTree, StreamRegressorBase):
     ----------
     max_depth : int, "auto" or None
         Largest depth of the tree. "auto" is 7. None means no limit.
-    restart_rise : float or None
-        After an alarm, the tree starts again from one leaf if its recent error rate is higher by more than this than
-        before, or above 0.3. In place of the error rate it refers to the mean of ``e / (e + 3 * m)``, where `e` is the
-        absolute error of a row and `m` the mean of all so far. None keeps the tree in any case.
 
     Examples
     --------
@@ -229,5 +222,3 @@ class SoftHoeffdingTreeRegressor(_SoftHoeffdingTree, StreamRegressorBase):
     >>> model.score(X, np.sin(6 * X[:, 0])) > 0.9
     True
     """
-
-    restart_rise: float | None = None

@@ -10,7 +10,7 @@ pytest.importorskip("river")
 from river import dummy
 
 from comparisons.results import write_sections
-from comparisons.streams import models, run, streams, summary
+from comparisons.streams import in_turn, models, run, streams, summary
 from comparisons.streams.models import FOREST, LEAST, ONE_BY_ONE, Rows, run_stream
 from softwood.stream import HoeffdingTreeClassifier, river
 
@@ -97,3 +97,13 @@ def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch, capsys):
     assert "### 2 streams of classes" in text
     row = next(line for line in text.splitlines() if line.startswith(f"| {FOREST} |"))
     assert row.split("|")[2:4] == [" 1.00 ", " 1.00 "]
+
+
+def test_a_line_of_the_models_in_turn():
+    rows = in_turn.of_stream("sine", 120)
+    assert len(rows.y) == 120
+    cells = in_turn.line("sine", rows).strip("| ").split(" | ")
+    assert cells[:2] == ["sine", "120"]
+    assert all(0.0 <= float(share) <= 1.0 for share in cells[2:4])
+    assert all(float(ratio) > 0.0 for ratio in cells[4:])
+    assert len(cells) == 4 + len(in_turn.BLOCKS) + 1

@@ -623,6 +623,7 @@ SPLITTING_WRONG = {
     "max_inner_nodes": FROM_ZERO_OR_NONE,
     "max_size": [0.0, -1.0, np.nan, "x"],
     "drift_delta": [0.0, 1.5, np.nan, "x"],
+    "restart_rise": [-0.1, np.nan, "x"],
 }
 ALARMS = dict.fromkeys(("drift_delta", "restart_rise"), "tests/stream/test_alarms.py")
 SPLITTING_CHANGES = {"grace_period": 150, "max_depth": 1, "min_branch_fraction": 0.45, "max_inner_nodes": 1}
@@ -632,7 +633,7 @@ SPECS += both(
     wrong=SPLITTING_WRONG | {"leaf_prediction": NAME},
     changes=SPLITTING_CHANGES | {"delta": change(1e-3, tau=0.2), "tau": 0.05, "max_size": 0.04},
     n_rows=3000,
-    unseen={"drift_delta": ALARMS["drift_delta"]},
+    unseen=ALARMS,
     classifier={
         "wrong": {
             "split_criterion": NAME,
@@ -683,7 +684,6 @@ SPECS += both(
         "recheck_period": [0.5, np.nan, "x"],
         "count_period": NOT_NEGATIVE,
         "merit_range": NAME,
-        "restart_rise": [-0.1, np.nan, "x"],
     },
     changes=SPLITTING_CHANGES
     | SOFT_CHANGES

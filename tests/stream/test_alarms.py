@@ -1,4 +1,4 @@
-"""Alarms of single trees, and soft trees that restart."""
+"""Alarms of single trees, and trees that restart."""
 
 import numpy as np
 import pytest
@@ -32,12 +32,14 @@ def jumping_targets(n=2 * CHANGE, seed=3):
 
 CLASSIFIERS = {
     "hoeffding": HoeffdingTreeClassifier,
-    "majority": lambda **more: HoeffdingTreeClassifier(leaf_prediction="mc", **more),
+    "kept": lambda **more: HoeffdingTreeClassifier(restart_rise=None, **more),
+    "majority": lambda **more: HoeffdingTreeClassifier(leaf_prediction="mc", restart_rise=None, **more),
     "soft": lambda **more: SoftHoeffdingTreeClassifier(random_state=0, **more),
     "published": lambda **more: SoftHoeffdingTreeClassifier.as_published(random_state=0, **more),
 }
 REGRESSORS = {
     "hoeffding": HoeffdingTreeRegressor,
+    "hoeffding, restarting": lambda **more: HoeffdingTreeRegressor(restart_rise=0.15, **more),
     "soft": lambda **more: SoftHoeffdingTreeRegressor(random_state=0, **more),
     "soft, restarting": lambda **more: SoftHoeffdingTreeRegressor(random_state=0, restart_rise=0.15, **more),
 }
@@ -76,7 +78,7 @@ def test_an_alarm_soon_after_a_change(make, is_class):
     assert not make(drift_delta=None).fit(X, y).drifts_
 
 
-@pytest.mark.parametrize("name", ["hoeffding", "majority", "published"])
+@pytest.mark.parametrize("name", ["kept", "majority", "published"])
 def test_alarms_of_trees_that_do_not_restart_change_nothing_else(name):
     X, y = reversed_labels()
     model, other = (learn(CLASSIFIERS[name](drift_delta=delta), X, y, True) for delta in (0.002, None))
@@ -86,9 +88,10 @@ def test_alarms_of_trees_that_do_not_restart_change_nothing_else(name):
     np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
 
 
-def test_a_soft_tree_restarts():
+@pytest.mark.parametrize("name", ["hoeffding", "soft"])
+def test_a_tree_restarts(name):
     X, y = reversed_labels()
-    model, other = (SoftHoeffdingTreeClassifier(restart_rise=rise, random_state=0) for rise in (0.15, None))
+    model, other = (CLASSIFIERS[name](restart_rise=rise) for rise in (0.15, None))
     right, kept = ((m.test_then_train(X, y, classes=[0, 1]).argmax(1) == y)[CHANGE:].mean() for m in (model, other))
     (event,) = [event for event in model.drifts_ if event.kind == "restart"]
     assert event.n_samples > CHANGE
@@ -96,10 +99,11 @@ def test_a_soft_tree_restarts():
     assert "restart" not in {found.kind for found in other.drifts_}
     assert right > kept + 0.02
     # the log is that of the present tree
-    assert min(found.n_samples for found in model.log_) > event.n_samples
-    assert len(model.log_) == model.growth_.n_inner
+    assert all(found.n_samples > event.n_samples for found in model.log_)
+    assert len(model.log_) == model.growth_.n_inner > 0
     assert model.n_samples_seen_ == len(X)
-    np.testing.assert_allclose(model.tree_.predict(X[:50]), model.predict_proba(X[:50]), atol=1e-12)
+    if name == "soft":
+        np.testing.assert_allclose(model.tree_.predict(X[:50]), model.predict_proba(X[:50]), atol=1e-12)
 
 
 def test_small_rises_do_not_restart():
@@ -153,11 +157,12 @@ def test_files_keep_alarms(make, is_class, tmp_path):
     np.testing.assert_array_equal(again._outputs(X), model._outputs(X))
 
 
-def test_rows_one_by_one_of_a_model_for_river():
+@pytest.mark.parametrize("name", ["hoeffding", "soft"])
+def test_rows_one_by_one_of_a_model_for_river(name):
     river = pytest.importorskip("softwood.stream.river", exc_type=ImportError)
     X, y = reversed_labels()
-    model = SoftHoeffdingTreeClassifier(random_state=0).partial_fit(X, y, classes=[0, 1])
-    peer = river.SoftHoeffdingTreeClassifier(seed=0)
+    model = CLASSIFIERS[name]().partial_fit(X, y, classes=[0, 1])
+    peer = river.HoeffdingTreeClassifier() if name == "hoeffding" else river.SoftHoeffdingTreeClassifier(seed=0)
     assert peer.drifts == []
     for row, label in zip(X.tolist(), y.tolist(), strict=True):
         peer.learn_one(dict(enumerate(row)), label)
@@ -176,10 +181,11 @@ def test_adaptation_reports_the_alarms_of_the_tree():
     assert len(result.drifts) >= 1
 
 
-def test_new_labels_and_columns_after_a_restart():
+@pytest.mark.parametrize("name", ["HoeffdingTreeClassifier", "SoftHoeffdingTreeClassifier"])
+def test_new_labels_and_columns_after_a_restart(name):
     river = pytest.importorskip("softwood.stream.river", exc_type=ImportError)
     X, y = reversed_labels()
-    model = river.SoftHoeffdingTreeClassifier(seed=0)
+    model = getattr(river, name)(**({"seed": 0} if name.startswith("Soft") else {}))
     for i, (row, label) in enumerate(zip(X.tolist(), y.tolist(), strict=True)):
         more = {"text": "abc"[i % 3]} if i > CHANGE + 300 else {}
         model.learn_one({**dict(enumerate(row)), **more}, 2 if i > CHANGE + 400 and i % 5 == 0 else label)

@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 from sklearn.base import is_classifier
 
+import softwood
 from softwood.stream import SEA, Agrawal, SoftHoeffdingTreeClassifier, SoftHoeffdingTreeRegressor
+from softwood.stream.growing.arrays import FIRST_EVENTS
 from tests.stream.test_model import HARD, HoeffdingTreeClassifier, HoeffdingTreeRegressor, answer, learn, problem, small
 
 both = pytest.mark.parametrize("model_class", HARD)
@@ -178,3 +180,34 @@ def test_values_that_a_class_has_not_shown(unseen_values):
     else:
         assert found[0, 1] > 0.9
     assert found[1, 1] > 0.9
+
+
+def test_ids_take_no_room_for_splits_that_cannot_be():
+    # of 255 categories only two are in more than a hundredth of the rows
+    rng = np.random.default_rng(0)
+    label = rng.integers(2, size=1000)
+    name = np.where(rng.random(1000) < 0.5, np.where(label == 1, "b", "a"), [f"row {i}" for i in range(1000)])
+    X = pd.DataFrame({"id": name, "x": rng.normal(size=1000)})
+    whole = HoeffdingTreeClassifier(grace_period=200).partial_fit(X, label, classes=[0, 1])
+    parts = HoeffdingTreeClassifier(grace_period=200)
+    for begin in range(0, 1000, 33):
+        parts.partial_fit(X[begin : begin + 33], label[begin : begin + 33], classes=[0, 1])
+    assert whole.growth_.n_features > 100
+    assert whole.growth_.n_inner > 0
+    # room for leaves of all categories would be that of more than a hundred
+    assert len(whole.growth_.arrays["slots"]) < 50
+    assert whole.log_ == parts.log_
+    np.testing.assert_array_equal(whole.predict_proba(X), parts.predict_proba(X))
+
+
+def test_a_tree_whose_splits_took_many_tests_is_saved(tmp_path):
+    # one split takes more tests than a new log has room for
+    rng = np.random.default_rng(0)
+    X, y = rng.integers(60, size=(3000, 1)), rng.integers(2, size=60)
+    model = HoeffdingTreeClassifier(categorical_features=[0]).partial_fit(X, y[X[:, 0]], classes=[0, 1])
+    assert model.growth_.n_inner > FIRST_EVENTS
+    softwood.save(model, tmp_path / "tree.softwood")
+    again = softwood.load(tmp_path / "tree.softwood").partial_fit(X, 1 - y[X[:, 0]])
+    model.partial_fit(X, 1 - y[X[:, 0]])
+    assert again.log_ == model.log_
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))

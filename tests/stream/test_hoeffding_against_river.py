@@ -62,7 +62,8 @@ def assert_same(name, n, *, least_inner, weights=None, **settings):
         for label, p in peer.predict_proba_one(rows[i]).items():
             expected[i, label] = p
         peer.learn_one(rows[i], labels[i], w=1.0 if weights is None else weights[i])
-    model = HoeffdingTreeClassifier(**{"delta": 1e-7, **settings}, inherited_weight=0, unseen_values="ignored")
+    rivers = {"delta": 1e-7, "inherited_weight": 0, "unseen_values": "ignored", "restart_rise": None}
+    model = HoeffdingTreeClassifier(**(rivers | settings))
     found = model.test_then_train(X, y, classes=range(n_classes), sample_weight=weights)
     # Of the first row river says nothing.
     assert found[0] == pytest.approx(np.full(n_classes, 1 / n_classes))

@@ -39,6 +39,8 @@ from softwood.stream.loops.layout import (
 
 # Nodes for which a new tree has space.
 FIRST_SIZE = 8
+# Events for which it has space, if these are not one for each node.
+FIRST_EVENTS = 32
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ class TreeArrays:
         self._sizes = {
             "nodes": FIRST_SIZE,
             "slots": FIRST_SIZE,
-            "events": 4 * FIRST_SIZE,
+            "events": FIRST_EVENTS,
             "features": self.n_features,
             "outputs": self.n_outputs,
             "alarms": N_DETECTOR if self.settings.drift_delta > 0.0 else 0,
@@ -218,24 +220,28 @@ class TreeArrays:
         self._warn_of_size()
 
     def _enlarge(self) -> None:
-        """Enlarge what is full."""
+        """Enlarge what is full; where there is space for a test, a split that takes more of them asks."""
         counters = self.arrays["counters"]
         n_leaves = self.n_inner + 1
-        n_tests = int(min(self._most_tests(), max(1.0, self.settings.max_inner - self.n_inner)))
+        free = (self._sizes["nodes"] - self.n_nodes) // 2
+        if not counters[SLOTS_ARE_ALL]:
+            free = min(free, self._sizes["slots"] - n_leaves)
+        n_left = max(1.0, self.settings.max_inner - self.n_inner)
+        n_tests = int(min(max(1, 2 * free), self._most_tests(), n_left))
         if self._sizes["events"] < n_tests:
             self._resize(events=n_tests)
         wanted = self.n_nodes + 2 * (n_leaves if self.wants_all_leaves else n_tests)
         if self.n_inner < self.settings.max_inner and wanted > self._sizes["nodes"]:
             self._resize(nodes=int(max(wanted, min(2 * self._sizes["nodes"], self._most("nodes")))))
-        slots = self._wanted_slots()
+        slots = self._wanted_slots(n_tests)
         if slots > self._sizes["slots"] and not counters[SLOTS_ARE_ALL]:
             most = self._most("slots")
             self._resize(slots=int(min(max(slots, 2 * self._sizes["slots"]), most)))
             counters[SLOTS_ARE_ALL] = int(self._sizes["slots"] >= most)
 
-    def _wanted_slots(self) -> int:
-        """Slots without which the next row is not learned."""
-        return self.n_inner + 1 + int(min(self._most_tests(), max(1.0, self.settings.max_inner - self.n_inner)))
+    def _wanted_slots(self, n_tests: int) -> int:
+        """Slots without which the next row is not learned, if a split may take so many tests."""
+        return self.n_inner + 1 + n_tests
 
     # Limits
 
@@ -249,6 +255,8 @@ class TreeArrays:
         if self.limits.max_bytes == np.inf:
             return np.inf
         fixed = sum(self.arrays[name].nbytes for name in self._of_fixed_length)
+        if "events" in self._of_fixed_length:  # a file does not hold them, so limits must not depend on their number
+            fixed -= self.arrays["events"][FIRST_EVENTS:].nbytes
         return max(4, int((self.limits.max_bytes - fixed) // 2 // self._bytes_of(axis)))
 
     def _most_inner(self) -> float:

@@ -46,26 +46,43 @@ OUTLIER_LIMIT = 30.0
 LEAST = 1e-12
 
 
+class _RowOfTrees:
+    """A single row as each tree sees it, in arrays that are reused for the next one.
+
+    Attributes
+    ----------
+    seen, outputs : (n_trees, 1, n_features) the row, and (n_trees, 1, n_outputs) predictions
+    rest : (n_trees,) weights with which the trees learn the row, which they may change
+    rows : the same for each tree
+    """
+
+    def __init__(self, n_trees: int, n_features: int, n_outputs: int, targets: np.ndarray) -> None:
+        self.seen, self.outputs = np.empty((n_trees, 1, n_features)), np.empty((n_trees, 1, n_outputs))
+        self.rest = np.empty(n_trees)
+        self.rows = [OneRow(self.seen[t], targets, self.rest[t : t + 1], self.outputs[t]) for t in range(n_trees)]
+
+    def fill(self, points: np.ndarray, columns: np.ndarray) -> None:
+        """Take in a row, (1, n_features), of which each tree sees some columns, (n_trees, n_features)."""
+        keep_columns_of_all(points, columns.view(np.uint8), self.seen)
+
+
 class _OneRowOfAll:
     """Arrays for a single row of all trees of a forest.
 
     Attributes
     ----------
-    seen, outputs : (n_trees, 1, n_features) the row as each tree sees it, and (n_trees, 1, n_outputs) predictions
     targets : (1,) target as the trees learn it
-    drawn, rest : (n_trees,) weights with which the trees learn the row, and what is left of them
+    drawn : (n_trees,) weights with which the trees learn the row
     losses, found : (n_trees, 1) recent losses, and (n_trees,) int64 what detectors report
     vote : (1, n_outputs) of the trees together
-    rows : the same for each tree
+    trees, spares : the row as these trees see it
     """
 
     def __init__(self, n_trees: int, n_features: int, n_outputs: int, is_class: bool) -> None:
-        self.seen, self.outputs = np.empty((n_trees, 1, n_features)), np.empty((n_trees, 1, n_outputs))
         self.targets = np.empty(1, dtype=np.int64 if is_class else np.float64)
-        self.drawn, self.rest = np.empty(n_trees), np.empty(n_trees)
-        self.losses, self.found = np.empty((n_trees, 1)), np.empty(n_trees, dtype=np.int64)
+        self.drawn, self.losses, self.found = np.empty(n_trees), np.empty((n_trees, 1)), np.empty(n_trees, np.int64)
         self.vote = np.empty((1, n_outputs))
-        self.rows = [OneRow(self.seen[t], self.targets, self.rest[t : t + 1], self.outputs[t]) for t in range(n_trees)]
+        self.trees, self.spares = (_RowOfTrees(n_trees, n_features, n_outputs, self.targets) for _ in range(2))
 
 
 class GrowingForest(ForestTrees):
@@ -126,7 +143,6 @@ class GrowingForest(ForestTrees):
         labels, reals = self._either(targets)
         detectors, scores, memory = self.detectors[number], self.scores[number], self.rules.memory
         seen = self._seen(points, self.columns[number])
-        seen_by_spare = self._seen(points, self.spare_columns[number])
         begin = 0
         while begin < n:
             end = min(n, begin + ROWS_PER_LOOK)
@@ -137,11 +153,10 @@ class GrowingForest(ForestTrees):
                 rows = slice(begin, at)
                 begin = at
                 if self.spares[number] is not None:
-                    self._learn_spare(number, seen_by_spare[rows], targets[rows], weights[rows], drawn[rows])
+                    self._learn_spare(number, points[rows], targets[rows], weights[rows], drawn[rows])
                 kind = self._handle_alarm(number, what)
                 if kind is not None:
                     events.append(DriftEvent(kind, self.n_rows + int(np.count_nonzero(weights[:at] > 0.0)), number))
-                    seen_by_spare = self._seen(points, self.spare_columns[number])
                 if kind == "drift":
                     # Whatever the old tree has learned of the rows after the alarm is gone with it.
                     seen = self._seen(points, self.columns[number])
@@ -164,21 +179,24 @@ class GrowingForest(ForestTrees):
         else:
             bound_targets(row.targets, row.weights, self.target_scaler, OUTLIER_LIMIT, one.targets)
         draw_row(self._draw_seeds, self.n_rows, self.rules.rate, weight, one.drawn)
-        one.rest[:] = one.drawn
-        keep_columns_of_all(row.points, self.columns.view(np.uint8), one.seen)
-        for tree, own in zip(self.trees, one.rows, strict=True):
+        one.trees.rest[:] = one.drawn
+        one.trees.fill(row.points, self.columns)
+        for tree, own in zip(self.trees, one.trees.rows, strict=True):
             tree.learn_row(own)
-        labels, reals = self._either(one.targets)
-        known = self.rules.memory, self.detectors, self.scores
-        watch_row(one.outputs, labels, reals, row.weights, *known, one.losses, one.found)
+        either, memory = self._either(one.targets), self.rules.memory
+        watch_row(one.trees.outputs, *either, row.weights, memory, self.detectors, self.scores, one.losses, one.found)
         if self.rules.adjusts:
-            self._count_votes(one.outputs, one.losses, one.vote, one.targets, row.weights)
+            self._count_votes(one.trees.outputs, one.losses, one.vote, one.targets, row.weights)
         self.n_rows += 1
+        if any(self.spares):
+            one.spares.rest[:] = one.drawn
+            one.spares.fill(row.points, self.spare_columns)
         events = []
         for t, what in enumerate(one.found.tolist()):
-            if self.spares[t] is not None:
-                of_spare = self._seen(row.points, self.spare_columns[t])
-                self._learn_spare(t, of_spare, one.targets, row.weights, one.drawn[t : t + 1])
+            spare = self.spares[t]
+            if spare is not None:
+                spare.learn_row(one.spares.rows[t])
+                score_spare(one.spares.outputs[t], *either, row.weights, memory, self.spare_scores[t])
             if what != NOTHING:
                 kind = self._handle_alarm(t, what)
                 if kind is not None:
@@ -189,20 +207,20 @@ class GrowingForest(ForestTrees):
     def predict_row(self, row: OneRow) -> None:
         """`predict` for a single row, with less around it."""
         one = self._one
-        keep_columns_of_all(row.points, self.columns.view(np.uint8), one.seen)
-        for tree, own in zip(self.trees, one.rows, strict=True):
+        one.trees.fill(row.points, self.columns)
+        for tree, own in zip(self.trees, one.trees.rows, strict=True):
             tree.predict_row(own)
         one.losses[:, 0] = self.scores[:, LOSS]
-        self._count_votes(one.outputs, one.losses, row.out)
+        self._count_votes(one.trees.outputs, one.losses, row.out)
 
     def _learn_spare(
         self, number: int, points: np.ndarray, targets: np.ndarray, weights: np.ndarray, drawn: np.ndarray
     ) -> None:
-        """The same for the spare tree of a place, which is not watched."""
+        """Let the spare tree of a place learn rows; it is not watched."""
         spare = self.spares[number]
         assert spare is not None
         found = np.empty((len(points), self.n_outputs))
-        spare.learn(points, targets, drawn, found)
+        spare.learn(self._seen(points, self.spare_columns[number]), targets, drawn, found)
         score_spare(found, *self._either(targets), weights, self.rules.memory, self.spare_scores[number])
 
     def _either(self, targets: np.ndarray) -> tuple[np.ndarray | None, np.ndarray | None]:

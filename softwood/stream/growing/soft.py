@@ -114,7 +114,7 @@ class SoftGrowingTree(GrowingTree):
         counters[N_NODES], counters[N_INNER] = n_nodes, n_inner
         self.change_settings(max_inner=0.0)
 
-    def _wanted_slots(self) -> int:
+    def _wanted_slots(self, n_tests: int) -> int:
         return 3 * int(self.arrays["counters"][N_TAKEN])
 
     def _drop_slots(self, n: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from softwood.stream.growing.arrays import FIRST_SIZE, Limits, TreeArrays, writeable
+from softwood.stream.growing.arrays import FIRST_EVENTS, Limits, TreeArrays, writeable
 from softwood.stream.growing.checks import check_state
 from softwood.stream.growing.events import DRIFT_KINDS, SPLIT_KINDS, DriftEvent, SplitEvent, keep_last
 from softwood.stream.growing.rows import NO_PREDICTIONS, OneRow, as_rows
@@ -194,7 +194,7 @@ class GrowingTree(TreeArrays):
         tree = object.__new__(cls)
         tree.settings, tree.limits, tree.n_features, tree.n_outputs = Settings(), limits, n_features, n_outputs
         tree.arrays, tree.log, tree.drifts, tree.lock = {}, [], [], ThreadLock()
-        tree._sizes = {"nodes": 0, "slots": 0, "events": 4 * FIRST_SIZE, "features": n_features, "outputs": n_outputs}
+        tree._sizes = {"nodes": 0, "slots": 0, "events": FIRST_EVENTS, "features": n_features, "outputs": n_outputs}
         tree._take_over(state)
         if limits.max_inner > 0 and not tree._keeps_limits():
             raise ValueError("the arrays do not fit the limits of nodes and memory")

@@ -1,5 +1,10 @@
-@cython.locals(has_slots=bint, n_inner=i64)
-cdef bint has_room(TreeNodes tree, Statistics statistics) noexcept nogil
+@cython.locals(found=i64)
+cdef i64 room(TreeNodes tree, Statistics statistics) noexcept nogil
+
+cdef bint has_room(TreeNodes tree, Statistics statistics, i64 n_tests) noexcept nogil
+
+@cython.locals(j=i64, n_tests=i64, slot=i64)
+cdef i64 n_tests_of(i64 leaf, f64 weight, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil
 
 @cython.locals(goes_left=bint, node=i64)
 cdef i64 find_leaf(const f64[:, ::1] points, i64 i, TreeNodes tree) noexcept nogil
@@ -27,6 +32,8 @@ cdef f64 judge(Rows rows, i64 i, i64 leaf, i64 guess, TreeNodes tree, ClassNodes
 
 @cython.locals(guess=i64, has_out=bint, i=i64, is_alarm=bint, label=i64, leaf=i64, node=i64, slot=i64)
 cdef Learned learn_classes(Rows rows, i64 start, TreeNodes tree, ClassNodes classes, Statistics statistics) noexcept nogil
+
+cdef f64 due_after(i64 leaf, TreeNodes tree) noexcept nogil
 
 cdef bint is_time(i64 leaf, f64 seen, TreeNodes tree) noexcept nogil
 

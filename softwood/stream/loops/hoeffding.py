@@ -69,20 +69,44 @@ from softwood.stream.loops.observers import (
 MOST_PORTIONS = 64.0
 # Part of the scores of late that is left after a row, and by how much naive Bayes must have been right more often.
 LASTING, MARGIN = 0.98, 0.2
+# Weights may be added up in another order later.
+ROUNDED_UP = 1.0 + 1e-9
 # A class of less weight than this does not inherit a normal distribution.
 FEWEST_INHERITED = 2.0
 
 
-def has_room(tree, statistics):
-    """Whether a leaf can be split: space for the nodes of all tests, for statistics of all leaves, and in the log."""
-    n_inner = tree.counters[N_INNER]
-    n_tests = min(statistics.most_tests, max(tree.settings.max_inner - n_inner, 1.0))
-    if tree.counters[N_EVENTS] + n_tests > statistics.events.shape[0]:
-        return False
-    if n_inner >= tree.settings.max_inner:
-        return True
-    has_slots = n_inner + 1 + n_tests <= statistics.slots.shape[0] or tree.counters[SLOTS_ARE_ALL] == 1
-    return has_slots and tree.counters[N_NODES] + 2 * n_tests <= tree.nodes.shape[0]
+def room(tree, statistics):
+    """For how many tests there is space: for their nodes, for statistics of all leaves, and in the log."""
+    found = min(
+        tree.nodes.shape[0] - tree.counters[N_NODES], 2 * (statistics.events.shape[0] - tree.counters[N_EVENTS])
+    )
+    found //= 2
+    if tree.counters[SLOTS_ARE_ALL] == 0:
+        found = min(found, statistics.slots.shape[0] - tree.counters[N_INNER] - 1)
+    return found
+
+
+def has_room(tree, statistics, n_tests):
+    """Whether there is space for a split that takes so many tests, as far as the limits allow it."""
+    n_left = tree.settings.max_inner - tree.counters[N_INNER]
+    if n_left < 1.0:
+        return tree.counters[N_EVENTS] < statistics.events.shape[0]
+    return room(tree, statistics) >= min(n_tests, n_left)
+
+
+def n_tests_of(leaf, weight, tree, classes, statistics):
+    """How many tests a split of a leaf may take, at the most, once it has a further row of this weight."""
+    slot = tree.nodes[leaf, SLOT]
+    if statistics.most_tests == 1 or slot < 0:
+        return 1
+    seen = weigh_classes(leaf, tree, classes)[0] + weight
+    if seen * ROUNDED_UP - tree.numbers[leaf, LAST_ATTEMPT] < due_after(leaf, tree):
+        return 1
+    n_tests = 1  # that of the row's own category, if it is too light before
+    for j in range(statistics.stats.shape[1]):
+        if statistics.is_category[j] > 0 and is_side_of_its_own(statistics, slot, j, tree.settings.min_branch_fraction):
+            n_tests += 1
+    return min(n_tests, statistics.most_tests)
 
 
 def find_leaf(points, i, tree):
@@ -261,10 +285,10 @@ def learn_classes(rows, start, tree, classes, statistics):
     has_out = rows.out.shape[0] > 0
     how = tree.settings.leaf_prediction
     for i in range(start, rows.points.shape[0]):
-        if not has_room(tree, statistics):
-            return learned(i, tree)
         label, weight = rows.labels[i], rows.weights[i]
         leaf = find_leaf(rows.points, i, tree)
+        if not has_room(tree, statistics, n_tests_of(leaf, weight, tree, classes, statistics)):
+            return learned(i, tree)
         guess = -1
         if has_out:
             guess = leaf_probabilities(rows.points, i, leaf, tree, classes, statistics, rows.out, i)
@@ -296,10 +320,14 @@ def learn_classes(rows, start, tree, classes, statistics):
     return learned(rows.points.shape[0], tree)
 
 
+def due_after(leaf, tree):
+    """Weight that must have come to a leaf since the last attempt to split it."""
+    return max(tree.settings.grace_period, tree.settings.least_growth * tree.numbers[leaf, LAST_ATTEMPT])
+
+
 def is_time(leaf, seen, tree):
     """Whether a leaf of the weight `seen` may be split: enough has come since the last attempt, and limits allow it."""
-    last = tree.numbers[leaf, LAST_ATTEMPT]
-    if seen - last < max(tree.settings.grace_period, tree.settings.least_growth * last):
+    if seen - tree.numbers[leaf, LAST_ATTEMPT] < due_after(leaf, tree):
         return False
     tree.numbers[leaf, LAST_ATTEMPT] = seen
     return tree.nodes[leaf, DEPTH] < tree.settings.max_depth and tree.counters[N_INNER] < tree.settings.max_inner
@@ -324,7 +352,7 @@ def try_class_split(leaf, tree, classes, statistics):
     most_tests = 1
     if tree.settings.many_ways > 0.0:
         limit = min(tree.settings.max_depth - tree.nodes[leaf, DEPTH], tree.settings.max_inner - tree.counters[N_INNER])
-        most_tests = int(min(statistics.most_tests, limit))
+        most_tests = int(min(min(statistics.most_tests, limit), room(tree, statistics)))
     test = best_class_test(statistics, slot, before, tree.settings.min_branch_fraction, criterion, most_tests)
     spread = 1.0 if criterion == GINI else math.log2(max(2, tree.nodes[leaf, N_KEYS]))
     bound = hoeffding_bound(spread, tree.settings.delta, seen)

@@ -91,7 +91,7 @@ def learn_targets(rows, start, tree, reals, statistics):
     has_out = rows.out.shape[0] > 0
     has_model = tree.settings.leaf_prediction != PLAIN
     for i in range(start, rows.points.shape[0]):
-        if not has_room(tree, statistics):
+        if not has_room(tree, statistics, 1):
             return learned(i, tree)
         target, weight = rows.targets[i], rows.weights[i]
         leaf = find_leaf(rows.points, i, tree)

@@ -109,17 +109,18 @@ class RiverModel(FollowedErrors):
         return model._new_growth(n_features, n_outputs, int(state.randint(np.iinfo(np.int32).max)))
 
     def _take_in(self, x: dict, n_outputs: int) -> None:
-        """Add the new features of a row, and classes; nothing has changed if that is not possible."""
+        """Read a row, and add its new features and classes; nothing has changed if that is not possible."""
         self._places.check(x)
         places = self._places.copy()
-        new = places.learn(x)
-        places.read(x, np.empty(len(places)))
+        new, values = places.learn(x), np.empty(len(places))
+        places.read(x, values)
         growth = self._make_growth(len(places), n_outputs) if self._growth is None else self._growth
         growth.widen(len(places), n_outputs)
         for column, sibling in new:
             growth.mark_category(column, sibling)
         self._growth, self._places = growth, places
         self._set_rows()
+        self._learned.values[:] = values
 
     def _learn_row(self, x: dict, code: float, w: float, n_outputs: int) -> bool:
         """Learn a row, if it has a weight; nothing has changed if it cannot be learned.
@@ -137,7 +138,6 @@ class RiverModel(FollowedErrors):
             if growth is None or n_outputs != growth.n_outputs or not self._reads(x):
                 self._take_in(x, n_outputs)
                 growth = self._growth
-                self._places.read(x, self._learned.values)
             assert growth is not None
             if self._errors is not None and growth.n_rows:
                 self._errors.add(self._scores(np.array([self._outputs_of(x)]), np.array([code])))

@@ -70,6 +70,7 @@ def test_the_first_room_changes_nothing(kind, monkeypatch):
     rows, trees, outs = rows_for(kind), [], []
     for room in (1, 8, 500):
         monkeypatch.setattr("softwood.stream.growing.arrays.FIRST_SIZE", room)
+        monkeypatch.setattr("softwood.stream.growing.arrays.FIRST_EVENTS", 4 * room)
         trees.append(new_tree(kind))
         outs.append(learn(trees[-1], rows))
     assert trees[0].n_inner >= 5

@@ -554,7 +554,52 @@ def test_there_is_room_for_one_split_or_none_will_be_made():
         statistics = Statistics(np.empty((n_slots, 5), dtype=np.int64), None, None, None, np.empty(3, EVENT), None)
         # Two nodes more; statistics of five leaves, unless there are no more slots; an entry in a log of three.
         is_expected = n_events < 3 and (max_inner == 3 or (n_nodes == 9 and (is_all or n_slots == 5)))
-        assert loop.has_room(tree, statistics) == is_expected
+        assert loop.has_room(tree, statistics, 1) == is_expected
+
+
+@pytest.mark.tiny
+def test_how_many_tests_a_split_may_take():
+    limits = {"max_depth": np.inf, "max_inner": np.inf, "max_share_to_split": 1.0}
+    settings = Settings(grace_period=10.0, delta=1e-7, min_branch_fraction=0.1, many_ways=1.0, **limits)
+    tree = HoeffdingClassTree(settings, Limits(), 7, 2)
+    for column in range(6):
+        tree.mark_category(column, 0 if column else None)
+    category = np.array([0, 0, 0, 0, 0, 1, 1, 2])
+    X = np.column_stack([np.eye(6)[category], np.arange(8.0)])
+    tree.learn(X, category % 2, np.ones(8), None)
+    nodes, classes, statistics = tree._arguments
+    # A row of weight 1 makes no split due; of six categories three have a side, and that of the row may be a fourth.
+    assert loop.n_tests_of(0, 1.0, nodes, classes, statistics) == 1
+    assert loop.n_tests_of(0, 2.0, nodes, classes, statistics) == 4
+    assert loop.due_after(0, nodes) == 10.0
+    tree.arrays["numbers"][0, LAST_ATTEMPT] = 80.0
+    tree.change_settings(least_growth=0.25)
+    assert loop.due_after(0, tree._arguments[0]) == 20.0
+    tree.arrays["numbers"][0, LAST_ATTEMPT] = 0.0
+    tree.change_settings(many_ways=0.0)
+    assert loop.n_tests_of(0, 2.0, *tree._arguments) == 1
+
+
+@pytest.mark.tiny
+def test_room_for_several_tests():
+    counters = np.zeros(8, dtype=np.int64)
+    counters[[N_INNER, N_NODES]] = 3, 7
+    wanted = 3
+    for n_nodes, n_slots, n_events, is_all, max_inner in product((12, 13), (6, 7), (2, 3), (0, 1), (3, 5, 9)):
+        counters[SLOTS_ARE_ALL], settings = is_all, Settings(max_inner=max_inner)
+        tree = TreeNodes(
+            np.empty((n_nodes, 8), dtype=np.int64), np.empty((n_nodes, 7)), counters, settings, np.empty(0)
+        )
+        statistics = Statistics(
+            np.empty((n_slots, 5), dtype=np.int64), None, None, None, np.empty(n_events, EVENT), None
+        )
+        # Of five inner nodes two are left to make. None is made of three; that needs no more than an entry.
+        n_tests = {3: 0, 5: 2, 9: wanted}[max_inner]
+        is_expected = n_tests == 0 or (
+            n_nodes >= 7 + 2 * n_tests and (is_all or n_slots >= 4 + n_tests) and n_events >= n_tests
+        )
+        assert loop.has_room(tree, statistics, wanted) == is_expected
+        assert loop.room(tree, statistics) == min((n_nodes - 7) // 2, n_events, 9 if is_all else n_slots - 4)
 
 
 @pytest.mark.tiny
