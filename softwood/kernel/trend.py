@@ -19,7 +19,7 @@ from softwood.core.targets import RealTargets
 from softwood.kernel.choosing.bandwidth import content_folds
 from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.data.row_keys import row_numbers
-from softwood.kernel.refining import DistinctRows, Learned
+from softwood.kernel.refining import SMALLEST_SCALE, DistinctRows, Learned
 from softwood.trees.nodes import KernelShapes
 from softwood.trees.tree import SoftTree
 
@@ -73,8 +73,15 @@ class Trend:
         """The trend of targets in the user's units, which have this mean and scale."""
         return replace(self, slopes=self.slopes * scale, base=mean + scale * self.base)
 
-    def stumps(self, n_features: int, mass: float, shapes: KernelShapes) -> list[SoftTree]:
-        """A stump for each column. They add up to the trend without its base."""
+    def stumps(
+        self, n_features: int, mass: float, shapes: KernelShapes, scale: float = 1.0, square_scale: float = 1.0
+    ) -> list[SoftTree]:
+        """A stump for each column. They add up to the trend without its base.
+
+        Parameters
+        ----------
+        scale, square_scale : units of the outputs and of the impurities
+        """
         out = []
         for j, low, high, mean, slope, spread in zip(
             self.columns.tolist(), self.low, self.high, self.mean, self.slopes, self.spread, strict=True
@@ -90,7 +97,7 @@ class Trend:
                     missing_left=[left, 0.5, 0.5],
                     value=[0.0 * slope, (low - mean) * slope, (high - mean) * slope],
                     mass=[mass, left * mass, (1.0 - left) * mass],
-                    impurity=[float(((spread * slope) ** 2).sum()), 0.0, 0.0],
+                    impurity=[float(((spread * (slope / scale)) ** 2).sum() * square_scale), 0.0, 0.0],
                     n_features=n_features,
                     shapes=shapes,
                 )
@@ -147,7 +154,9 @@ def held_out_trend(data: TrainingData, is_candidate: np.ndarray, seed: int) -> H
     ----------
     is_candidate : (p,) columns to choose from; categories are left out
     """
-    candidates = np.flatnonzero((data.deviations > 0) & is_candidate)
+    scale = data.targets.scale if isinstance(data.targets, RealTargets) else 1.0
+    # In the units of the targets, the slope of a narrower column might overflow.
+    candidates = np.flatnonzero((data.deviations > max(1.0, scale) * SMALLEST_SCALE) & is_candidate)
     rows = DistinctRows.of(data.matrix, None, Learned.of(data.targets), data.weights, seed)
     folds = [test for _, test in content_folds(rows.points, FOLDS, seed)]
     if len(folds) < 2 or len(candidates) == 0:
