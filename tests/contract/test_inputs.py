@@ -81,6 +81,15 @@ def messy(spec, n=300):
     return frame, y
 
 
+@every_batch
+def test_identifiers_are_not_learned(spec):
+    X, y = spec.table()
+    frame = pd.DataFrame(X[:, :2], columns=["a", "b"]).assign(row=[f"number {i}" for i in range(len(X))])
+    frame.loc[3:5, "row"] = None
+    model = spec.make().fit(frame, y)
+    assert np.array_equal(answer(model, frame), answer(model, frame.assign(row="number 7")))
+
+
 @every
 def test_frames_with_text_and_missing_cells(spec):
     frame, y = messy(spec)
