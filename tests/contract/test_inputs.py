@@ -402,6 +402,7 @@ def wrong_fits(spec, X, y):
     yield (X, [*codes[:-1], np.inf]), "inf"
     yield (X, y, np.full(n, -1.0)), "sample_weight must hold finite numbers of at least 0"
     yield (X, y, np.full(n, np.nan)), "sample_weight must hold finite numbers"
+    yield (X, y, np.full(n, "x")), "sample_weight must hold numbers"
     yield (X, y, np.ones(3)), rf"sample_weight.shape == \(3,\), expected \({n},\)"
     yield (X, y, np.zeros(n)), "sample_weight is zero for all rows"
     if not spec.is_classifier:
