@@ -21,8 +21,7 @@ def add(commands: Any) -> None:
     )
     add_data(parser)
     add_target(parser, required=False)
-    add_general(parser)
-    parser.set_defaults(run=run)
+    add_general(parser, run)
 
 
 def run(chosen: argparse.Namespace) -> int:

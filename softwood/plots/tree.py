@@ -123,7 +123,7 @@ def draw_tree(
     labels = {k: branch_texts(drawn, k, parts[k], sides) for k in inner}
     texts = {k: end_text(drawn, k, values[k], shares[k], whose) for k in ends}
     layout = place(tree, inner, ends, gates, labels, texts, shares)
-    palette, shown = _palette(drawn, values[ends])
+    palette, shown = _palette(values[ends])
     if ax is None:
         ax = _new_axes(layout, drawn, shown)
     ax.set_axis_off()
@@ -140,7 +140,7 @@ def draw_tree(
     return ax
 
 
-def _palette(drawn: DrawnTree, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _palette(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Colours of the outputs, and the outputs that have one of their own; `values` are those of the ends."""
     n = values.shape[1]
     shown = np.sort(np.argsort(-values.sum(axis=0), kind="stable")[:_MOST_CLASSES])
