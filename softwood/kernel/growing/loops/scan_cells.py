@@ -9,6 +9,7 @@ import numpy as np
 from softwood.kernel.growing.loops.scan import LARGEST, THIN
 from softwood.kernel.growing.loops.scan_general import (
     add_exactly,
+    add_sums,
     forget_slopes,
     go_on,
     place_point,
@@ -58,7 +59,6 @@ def sort_boxes(cells, m, points, labels, n_outputs, knots, work):
     -------
     number of atoms, row of `knots.orders` with the atoms in the order of their ends, and the mass of all points
     """
-    has_labels = points.shape[1] == 1
     atoms = knots.atoms
     missing, total = 0.0, 0.0
     for o in range(n_outputs):
@@ -69,16 +69,9 @@ def sort_boxes(cells, m, points, labels, n_outputs, knots, work):
         mass = points[k, 0]
         total += mass
         is_missing = np.isnan(cells[0, k])
-        if has_labels:
-            work[0, labels[k]] += mass
-            if is_missing:
-                work[1, labels[k]] += mass
-        else:
-            for o in range(n_outputs):
-                work[0, o] += points[k, 1 + o]
-            if is_missing:
-                for o in range(n_outputs):
-                    work[1, o] += points[k, 1 + o]
+        add_sums(points, labels, k, n_outputs, work, 0, 0)
+        if is_missing:
+            add_sums(points, labels, k, n_outputs, work, 1, 0)
         knots.times[n] = cells[0, k]
         knots.owners[n] = k
         missing += mass if is_missing else 0.0

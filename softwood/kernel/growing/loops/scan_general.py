@@ -254,14 +254,21 @@ def scan_general(knots, n_knots, atoms, n, interval, goal, work):
     return best, best_t, best_mass
 
 
+def add_sums(points, labels, k, n_outputs, sums, row, first):
+    """Add the sums of targets of point `k`, or its mass in its class, to a row of `sums`, from a column on."""
+    if points.shape[1] == 1:
+        sums[row, first + labels[k]] += points[k, 0]
+    else:
+        for o in range(n_outputs):
+            sums[row, first + o] += points[k, 1 + o]
+
+
 def place_point(points, labels, k, n_outputs, atoms, a):
     """Mass and sums of targets of point `k`, or its mass in its class, as those of atom `a`."""
     atoms[a, 2] = points[k, 0]
-    has_labels = points.shape[1] == 1
     for o in range(n_outputs):
-        atoms[a, 3 + o] = 0.0 if has_labels else points[k, 1 + o]
-    if has_labels:
-        atoms[a, 3 + labels[k]] = points[k, 0]
+        atoms[a, 3 + o] = 0.0
+    add_sums(points, labels, k, n_outputs, atoms, a, 3)
 
 
 def spread_missing(missing, observed, n_outputs, work, atoms, n):
@@ -292,7 +299,7 @@ def scan_points(cells, points, labels, m, shape, edges, cdfs, interval, goal, kn
     -------
     merit, threshold, left mass
     """
-    n_outputs, has_labels = goal.n_outputs, points.shape[1] == 1
+    n_outputs = goal.n_outputs
     atoms = knots.atoms
     missing = 0.0
     observed = 0.0
@@ -303,11 +310,7 @@ def scan_points(cells, points, labels, m, shape, edges, cdfs, interval, goal, kn
     for k in range(m):
         if np.isnan(cells[0, k]):
             missing += points[k, 0]
-            if has_labels:
-                work[1, labels[k]] += points[k, 0]
-            else:
-                for o in range(n_outputs):
-                    work[1, o] += points[k, 1 + o]
+            add_sums(points, labels, k, n_outputs, work, 1, 0)
             continue
         at = place_knots(cells[0, k], cells[1, k], shape, edges, cdfs, cells[2, k], cells[3, k], n, knots, at)
         place_point(points, labels, k, n_outputs, atoms, n)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from softwood.compiled.growing import (
     _begin,
     add_exactly,
+    add_sums,
     forget_slopes,
     go_on,
     knot_place,
@@ -335,6 +336,10 @@ def test_points_as_atoms():
     place_point(np.array([[9.0], [2.0]]), np.array([0, 1], np.int32), 1, 2, atoms, 0)
     place_point(np.array([[3.0, -1.0, 0.5]]), np.empty(0, np.int32), 0, 2, atoms, 1)
     assert atoms[:, 2:].tolist() == [[2.0, 0.0, 2.0], [3.0, -1.0, 0.5], [7.0] * 3]
+    add_sums(np.array([[3.0, -1.0, 0.5]]), np.empty(0, np.int32), 0, 2, atoms, 2, 1)
+    add_sums(np.array([[9.0]]), np.array([1], np.int32), 0, 2, atoms, 2, 3)
+    assert atoms[2].tolist() == [7.0, 6.0, 7.5, 7.0, 16.0]
+    atoms[2] = 7.0
     work = np.array([[np.nan] * 2, [1.0, 2.0]])
     spread_missing(0.0, 5.0, 2, work, atoms, 2)
     assert atoms[0, 2:].tolist() == [2.0, 0.0, 2.0]
