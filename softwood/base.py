@@ -431,7 +431,8 @@ class TreeClassifier(ClassifierMixin, CalibratedClassifier, TreeEstimator):
 
     def _probabilities(self, X: Any, **conditions: Any) -> np.ndarray:
         matrix, widths = self._read_points(X, **conditions)
-        return self._predict_matrix(matrix, widths)
+        # Sums of shares are rounded: scorers of scikit-learn refuse probabilities above 1, by however little.
+        return np.minimum(self._predict_matrix(matrix, widths), 1.0)
 
     def _classes(self, X: Any, **conditions: Any) -> np.ndarray:
         matrix, widths = self._read_points(X, **conditions)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.base import is_classifier
+from sklearn.metrics import log_loss
 
 import softwood
 from softwood import stream
@@ -23,6 +24,16 @@ def problem(model_class, n=60):
 def test_a_probability_of_zero_has_no_warning():
     model = softwood.KernelTreeClassifier(bandwidth=0).fit([[0.0], [1.0]], [0, 1])
     assert model.predict_log_proba([[0.0]]).tolist() == [[0.0, -np.inf]]
+
+
+def test_no_probability_is_above_1(monkeypatch):
+    """A scorer of scikit-learn refuses what is above by rounding alone."""
+    X, y = np.arange(4.0).reshape(4, 1), np.array([0, 0, 1, 1])
+    model = softwood.KernelForestClassifier(bandwidth=0, n_estimators=3, random_state=0).fit(X, y)
+    shares = np.tile([np.nextafter(1.0, 2.0), 0.0], (4, 1))
+    monkeypatch.setattr(model, "_predict_matrix", lambda matrix, widths: shares)
+    assert log_loss(y, model.predict_proba(X)) > 0
+    assert model.predict_proba(X).max() == 1.0
 
 
 @pytest.mark.parametrize("name", ["KernelTreeClassifier", "KernelForestClassifier", "KernelExtraTreesClassifier"])

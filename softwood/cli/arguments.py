@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,11 +40,13 @@ def add_columns(parser: argparse.ArgumentParser) -> None:
     """Columns that are no features, and the kind of problem."""
     parser.add_argument("--drop", nargs="+", default=[], metavar="COLUMN", help="columns to leave out")
     parser.add_argument("--weight", metavar="COLUMN", help="column with the weights of the rows")
-    parser.add_argument(
-        "--task",
-        choices=("classification", "regression"),
-        help="kind of problem (default: by the target; text, truth values and few whole numbers are classes)",
-    )
+    add_task(parser, "by the target; text, truth values and few whole numbers are classes")
+
+
+def add_task(parser: argparse.ArgumentParser, default: str = "by the target") -> None:
+    """The kind of problem; `default` says in words what is taken if it is not given."""
+    kinds = ("classification", "regression")
+    parser.add_argument("--task", choices=kinds, help=f"kind of problem (default: {default})")
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
@@ -75,8 +78,11 @@ def add_output(parser: argparse.ArgumentParser, what: str, *, required: bool = F
     parser.add_argument("-o", "--output", type=Path, required=required, metavar="FILE", help=what)
 
 
-def add_general(parser: argparse.ArgumentParser, *, json: bool = True) -> None:
-    """How to print."""
+def add_general(
+    parser: argparse.ArgumentParser, run: Callable[[argparse.Namespace], int], *, json: bool = True
+) -> None:
+    """What the verb runs, and how it prints."""
+    parser.set_defaults(run=run)
     if json:
         parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--verbose", action="store_true", help="show the Python that does the same, and whole errors")

@@ -29,8 +29,7 @@ def add(commands: Any) -> None:
         help="rows in a call (default 1 100 10000)",
     )
     add_number(parser, "--seconds", 1.0, "time for each number of rows", "SECONDS")
-    add_general(parser)
-    parser.set_defaults(run=run)
+    add_general(parser, run)
 
 
 def run(chosen: argparse.Namespace) -> int:

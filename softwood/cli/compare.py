@@ -38,8 +38,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--rows", type=int, metavar="N", help="draw so many rows of a larger table")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="figure of the losses (.png, .pdf or .svg)")
     add_seed(parser)
-    add_general(parser)
-    parser.set_defaults(run=run)
+    add_general(parser, run)
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -21,8 +21,7 @@ def add(commands: Any) -> None:
     )
     add_data(parser)
     add_target(parser, required=False)
-    add_general(parser)
-    parser.set_defaults(run=run)
+    add_general(parser, run)
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -58,6 +57,7 @@ def _describe(name: str, column: np.ndarray) -> dict[str, Any]:
     from softwood.cli.printing import number
     from softwood.cli.tables import MOST_CLASSES, is_missing, task_of
     from softwood.core.dates import kind_of_cell
+    from softwood.core.encoding import IDENTIFIERS
 
     known = column[~is_missing(column)]
     counts = Counter(known.tolist())
@@ -76,10 +76,11 @@ def _describe(name: str, column: np.ndarray) -> dict[str, Any]:
         kind, values = str(kind_of_cell(known[0])), f"{_short(min(counts))} to {_short(max(counts))}"
     else:
         is_flag = all(isinstance(value, bool) for value in counts)
-        kind = "truth value" if is_flag else "category" if n_different <= 255 else "text"
+        is_key = n_different == len(known) >= IDENTIFIERS
+        kind = "truth value" if is_flag else "identifier" if is_key else "category" if n_different <= 255 else "text"
         values = ", ".join(f"{value} {100 * n / len(known):.0f} %" for value, n in counts.most_common(3))
         values += ", ..." if n_different > 3 else ""
-        task = "classification" if n_different <= 10 * MOST_CLASSES else None
+        task = "classification" if n_different <= 10 * MOST_CLASSES and not is_key else None
     return found | {"type": kind, "values": values, "could_be_target": task if n_different > 1 else None}
 
 

@@ -32,8 +32,7 @@ def add(commands: Any) -> None:
     add_number(parser, "--draws", 200, "bootstrap samples")
     add_number(parser, "--level", 0.95, "level of the intervals", "LEVEL")
     add_seed(parser)
-    add_general(parser)
-    parser.set_defaults(run=run)
+    add_general(parser, run)
 
 
 def run(chosen: argparse.Namespace) -> int:

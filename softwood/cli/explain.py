@@ -31,8 +31,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--tree", type=int, metavar="N", help="number of the tree of an ensemble, from 0 (default 0)")
     add_seed(parser, "Shapley values that are sampled")
     add_number(parser, "--coverage", 0.9, "probability that the interval or the set of the row contains the truth", "P")
-    add_general(parser)
-    parser.set_defaults(run=run)
+    add_general(parser, run)
 
 
 def run(chosen: argparse.Namespace) -> int:

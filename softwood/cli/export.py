@@ -37,8 +37,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--table", default="data", metavar="NAME", help="table of an SQL query (default %(default)s)")
     add_number(parser, "--tree", 0, "tree of a diagram, from 0")
     add_output(parser, "file to write (default: standard output); needed for onnx and c")
-    add_general(parser, json=False)
-    parser.set_defaults(run=run)
+    add_general(parser, run, json=False)
 
 
 def run(chosen: argparse.Namespace) -> int:

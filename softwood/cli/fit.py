@@ -43,8 +43,7 @@ def add(commands: Any) -> None:
     add_number(parser, "--held-out", 0.2, "part of the rows that the scores are from; 0 for no scores", "PART")
     add_seed(parser)
     add_output(parser, "file of the model, such as model.softwood", required=True)
-    add_general(parser)
-    parser.set_defaults(run=run)
+    add_general(parser, run)
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -29,8 +29,7 @@ def add(commands: Any) -> None:
         help="add intervals, or sets of classes, that contain the truth with this probability; the model must "
         "have errors on held-out rows, from its fit or from calibrate",
     )
-    add_general(parser)
-    parser.set_defaults(run=run)
+    add_general(parser, run)
 
 
 def run(chosen: argparse.Namespace) -> int:

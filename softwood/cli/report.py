@@ -24,8 +24,7 @@ def add(commands: Any) -> None:
     add_target(parser, required=False, default="that of the file of the model, if the table has it")
     add_number(parser, "--rows", 0, "rows of the table to put into the page")
     add_output(parser, "file to write, which ends in .html", required=True)
-    add_general(parser, json=False)
-    parser.set_defaults(run=run)
+    add_general(parser, run, json=False)
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -27,8 +27,7 @@ def add(commands: Any) -> None:
     add_model(parser)
     add_number(parser, "--depth", 4, "largest depth to print")
     parser.add_argument("--tree", type=int, metavar="N", help="number of the tree of an ensemble to show, from 0")
-    add_general(parser)
-    parser.set_defaults(run=run)
+    add_general(parser, run)
 
 
 def run(chosen: argparse.Namespace) -> int:

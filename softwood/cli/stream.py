@@ -16,6 +16,7 @@ from softwood.cli.arguments import (
     add_seed,
     add_settings,
     add_target,
+    add_task,
     check_output,
     read_settings,
     target_of,
@@ -42,9 +43,7 @@ def add(commands: Any) -> None:
     )
     add_settings(parser)
     parser.add_argument("--start", type=Path, metavar="FILE", help="go on with a saved model")
-    parser.add_argument(
-        "--task", choices=("classification", "regression"), help="kind of problem (default: by the target)"
-    )
+    add_task(parser)
     parser.add_argument(
         "--classes", nargs="+", metavar="LABEL", help="all labels that can come (default: those in the file)"
     )
@@ -52,8 +51,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--rows", type=int, metavar="N", help="most rows to read")
     add_seed(parser)
     add_output(parser, "file to save the model to")
-    add_general(parser)
-    parser.set_defaults(run=run)
+    add_general(parser, run)
 
 
 def run(chosen: argparse.Namespace) -> int:

@@ -32,6 +32,9 @@ from softwood.core.tables import (
     without_sparse_columns,
 )
 
+# A column of at least so many categories, no two of them equal, is an identifier.
+IDENTIFIERS = 20
+
 
 def read_table(
     estimator: Any,
@@ -92,6 +95,7 @@ def read_table(
         raise ValueError(f"Found array with 0 sample(s) (shape={tuple(X.shape)}) while a minimum of 1 is required.")
     names, keys = column_titles(X) if columns is None else (columns.inputs, columns.keys)
     as_codes = as_codes if columns is None else columns.as_codes
+    finds = (columns is None or grow) and isinstance(categorical_features, str)
     blocks: list[np.ndarray] = []
     titles: list[list[str]] = []
     categories: list[tuple | None] = []
@@ -105,6 +109,8 @@ def read_table(
             block, title = as_numbers(*column_cells(X, j), name, estimator)[:, None], [name]
         else:
             known, codes = _codes(*column_cells(X, j), name, j, columns, grow, as_codes, estimator)
+            if finds and _are_identifiers(codes):  # they tell nothing of other rows, but would divide these perfectly
+                codes[:] = -1
             if as_codes:
                 block, title = np.where(codes < 0, np.nan, codes)[:, None], [name]
             else:
@@ -440,6 +446,11 @@ def _codes(
         [-1 if m else number.get(v, -1) for v, m in zip(values.tolist(), is_missing, strict=True)], dtype=np.int64
     )
     return known, codes
+
+
+def _are_identifiers(codes: np.ndarray) -> bool:
+    present = codes[codes >= 0]
+    return len(present) >= IDENTIFIERS and len(np.unique(present)) == len(present)
 
 
 def _refuse_many(name: str, known: tuple, as_codes: bool, estimator: Any) -> None:

@@ -15,7 +15,10 @@ def read_weights(sample_weight: Any, n: int, name: str = "sample_weight") -> np.
     if sample_weight is None:
         return np.ones(n)
     refuse_masked(sample_weight, name)
-    weights = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold numbers: {error}") from None
     if weights.ndim == 0:
         weights = np.full(n, float(weights))
     if weights.ndim != 1:

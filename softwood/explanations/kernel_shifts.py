@@ -18,7 +18,7 @@ def shift_rates(forest: SoftForest) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     tree = np.repeat(np.arange(n_trees), forest.sizes)
     at = np.flatnonzero(forest.gate == Gate.KERNEL)
     place = (tree[at], forest.feature[at])
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         own = 0.5 * forest.width[at] / highest[forest.kernel[at]]
         mass = moving[forest.kernel[at]] / forest.width[at]
     np.minimum.at(bandwidths, forest.feature[at], own)

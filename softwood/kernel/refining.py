@@ -40,6 +40,8 @@ GATE_RATE, VALUE_RATE, KEPT, KEPT_SQUARES, SMALL = 0.1, 0.2, 0.9, 0.95, 1e-6
 NUDGE = 1e-7
 # Half-widths stay in this range, in standard deviations.
 WIDTHS = (1e-3, 5.0)
+# Gates of columns with a smaller standard deviation stay as they are: slopes would overflow.
+SMALLEST_SCALE = 1e-303
 # Weights, in rows, of the node above, towards which a value is shrunk, and of the penalty on a change of the value; the
 # strength multiplies both.
 SHRINKAGE, PENALTY = 3.0, 0.1
@@ -184,7 +186,7 @@ class Refinement:
             tree.set_words[gates],
         )  # fmt: skip
         is_soft = (tree.gate[gates] == Gate.KERNEL) & ((tree.width[gates] > 0) | (len(rows.cells) > 0))
-        self._unit = np.where(is_soft, deviations[self._feature], 0.0)
+        self._unit = np.where(is_soft & (deviations > SMALLEST_SCALE)[self._feature], deviations[self._feature], 0.0)
         self._is_free = is_free[self._feature] & (tree.width[gates] > 0) & (self._unit > 0)
         with np.errstate(over="ignore"):  # of columns with the largest numbers
             most = np.minimum(WIDTHS[1] * self._unit, np.finfo(float).max / 16)

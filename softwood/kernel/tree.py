@@ -239,12 +239,14 @@ class _KernelTree(SearchedKernelModel):
 
     def _add_trend(self, tree: SoftTree, trend: Trend, targets: ClassTargets | RealTargets, mass: float) -> None:
         """Set ``forest_``, the sum of the trend and the tree, and the loss whose link makes predictions of it."""
-        n_outputs = tree.n_outputs
+        n_outputs, scale, square_scale = tree.n_outputs, 1.0, 1.0
         if isinstance(targets, RealTargets):
-            trend = trend.scaled(targets.mean, targets.scale)
+            scale, square_scale = targets.scale, targets.square_scale / n_outputs
+            trend = trend.scaled(targets.mean, scale)
         else:
             self._loss_ = BinaryLogLoss() if n_outputs == 1 else SoftmaxLogLoss(n_outputs)
-        trees = [tree, *trend.stumps(tree.n_features, mass, tree.shapes)]
+        gains = square_scale * trend.explained(scale)
+        trees = [tree, *trend.stumps(tree.n_features, mass, tree.shapes, gains)]
         self.forest_ = SoftForest.sum(trees, np.zeros(len(trees)), trend.base)
 
     @property

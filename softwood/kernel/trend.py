@@ -19,7 +19,7 @@ from softwood.core.targets import RealTargets
 from softwood.kernel.choosing.bandwidth import content_folds
 from softwood.kernel.data.preparation import TrainingData
 from softwood.kernel.data.row_keys import row_numbers
-from softwood.kernel.refining import DistinctRows, Learned
+from softwood.kernel.refining import SMALLEST_SCALE, DistinctRows, Learned
 from softwood.trees.nodes import KernelShapes
 from softwood.trees.tree import SoftTree
 
@@ -93,19 +93,20 @@ class Trend:
         """That of one output."""
         return replace(self, slopes=self.slopes[:, [k]], base=self.base[[k]])
 
-    @property
-    def explained(self) -> np.ndarray:
-        """Variance of the outputs that each column explains, (k,), as if columns were independent."""
-        return ((self.spread[:, None] * self.slopes) ** 2).sum(axis=1)
+    def explained(self, scale: float) -> np.ndarray:
+        """Variance of the outputs, in units of `scale`, that each column would explain alone, (k,)."""
+        return ((self.spread[:, None] * (self.slopes / scale)) ** 2).sum(axis=1)
 
-    def stumps(self, n_features: int, mass: float, shapes: KernelShapes, gain: float = 1.0) -> list[SoftTree]:
+    def stumps(self, n_features: int, mass: float, shapes: KernelShapes, gains: np.ndarray) -> list[SoftTree]:
         """A stump for each column. They add up to the trend without its base.
 
-        gain : decrease of the impurity for each unit of the variance that a column explains
+        Parameters
+        ----------
+        gains : (k,) decrease of the impurity by each column
         """
         out = []
-        for j, low, high, mean, slope, explained in zip(
-            self.columns.tolist(), self.low, self.high, self.mean, self.slopes, self.explained, strict=True
+        for j, low, high, mean, slope, gain in zip(
+            self.columns.tolist(), self.low, self.high, self.mean, self.slopes, gains, strict=True
         ):
             left = (high - mean) / (high - low)
             out.append(
@@ -118,7 +119,7 @@ class Trend:
                     missing_left=[left, 0.5, 0.5],
                     value=[0.0 * slope, (low - mean) * slope, (high - mean) * slope],
                     mass=[mass, left * mass, (1.0 - left) * mass],
-                    impurity=[gain * float(explained), 0.0, 0.0],
+                    impurity=[float(gain), 0.0, 0.0],
                     n_features=n_features,
                     shapes=shapes,
                 )
@@ -185,7 +186,9 @@ def held_out_trend(
     ----------
     is_candidate : (p,) columns to choose from; categories are left out
     """
-    candidates = np.flatnonzero((data.deviations > 0) & is_candidate)
+    scale = data.targets.scale if isinstance(data.targets, RealTargets) else 1.0
+    # In the units of the targets, the slope of a narrower column might overflow.
+    candidates = np.flatnonzero((data.deviations > max(1.0, scale) * SMALLEST_SCALE) & is_candidate)
     rows = DistinctRows.of(data.matrix, None, Learned.of(data.targets), data.weights, seed)
     folds = [test for _, test in content_folds(rows.points, FOLDS, seed)]
     if len(folds) < 2 or len(candidates) == 0:

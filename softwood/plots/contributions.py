@@ -22,6 +22,7 @@ from softwood.plots.drawing import (
     largest,
     new_axes,
     rest_name,
+    short,
     with_rest,
 )
 
@@ -145,7 +146,7 @@ def _draw_pies(ax: Any, sizes: np.ndarray, names: list[str], titles: list[str], 
         ax.text(step * k, -1.2, title, ha="center", va="top")
     ax.set(xlim=(-1.25, step * (len(sizes) - 1) + 1.25), ylim=(-1.6, 1.2))
     patches = drawing("patches")
-    handles = [patches.Patch(color=colour, label=name) for colour, name in zip(palette, names, strict=True)]
+    handles = [patches.Patch(color=colour, label=short(name)) for colour, name in zip(palette, names, strict=True)]
     ax.legend(handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small", frameon=False)
 
 

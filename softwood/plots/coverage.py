@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
-from softwood.plots.drawing import drawing, draws, new_axes
+from softwood.plots.drawing import drawing, draws, new_axes, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +69,7 @@ def plot_coverage(
     shades = drawing("cm").viridis(np.linspace(0.15, 0.85, len(kinds)))
     for kind, shade in zip(kinds.tolist(), shades, strict=True):
         found = covered[:, names == kind].mean(axis=1)
-        ax.plot(wanted, found, color=shade, marker="o", label=None if groups is None else str(kind))
+        ax.plot(wanted, found, color=shade, marker="o", label=None if groups is None else short(kind))
     ax.set(xlabel="coverage asked for", ylabel="rows covered")
     if groups is not None:
         ax.legend(fontsize="small")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any, TypeVar
 
 import numpy as np
@@ -60,6 +61,20 @@ def rest_name(rest: np.ndarray) -> list[str]:
     return [f"{len(rest)} others"] if len(rest) else []
 
 
+def short(name: Any, most: int = 32) -> str:
+    """A name of at most so many characters, without its middle if it is longer, and no mathematics for matplotlib."""
+    text = str(name)
+    if len(text) > most:
+        end = most // 3
+        text = f"{text[: most - 1 - end]}…{text[-end:]}"
+    return text.replace("$", r"\$")
+
+
+def in_lines(text: str) -> str:
+    """A label of an axis in lines that fit, and no mathematics for matplotlib."""
+    return textwrap.fill(text, 40).replace("$", r"\$")
+
+
 def new_axes(width: float, height: float) -> Any:
     """Axes of a new figure."""
     return drawing("pyplot").subplots(figsize=(width, height), layout="constrained")[1]
@@ -72,6 +87,7 @@ def bars_height(shape: tuple[int, ...]) -> float:
 
 def draw_bars(ax: Any, bars: np.ndarray, names: list[str], series: list[str]) -> None:
     """Horizontal bars (n_names, n_series), the first name on top, with a legend of the series."""
+    names, series = [short(name) for name in names], [short(label) for label in series]
     n, m = bars.shape
     thick = 0.8 / m
     for k, (label, colour) in enumerate(zip(series, colours(m), strict=True)):
@@ -82,6 +98,6 @@ def draw_bars(ax: Any, bars: np.ndarray, names: list[str], series: list[str]) ->
 
 
 def legend_above(ax: Any, labels: list[str]) -> None:
-    """A legend above the bars, in as many columns as fit."""
+    """A legend above the bars, in as many columns as fit; `labels` are short."""
     columns = max(1, min(len(labels), 60 // (max(map(len, labels)) + 5)))
     ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=columns, fontsize="small", frameon=False)

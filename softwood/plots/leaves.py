@@ -12,7 +12,18 @@ from softwood.core.parameters import check_count
 from softwood.explanations.nodes import node_table
 from softwood.explanations.one_tree import read_targets
 from softwood.fitted import FittedModel
-from softwood.plots.drawing import REST, colours, draws, largest, legend_above, new_axes, rest_name, with_rest
+from softwood.plots.drawing import (
+    REST,
+    colours,
+    draws,
+    in_lines,
+    largest,
+    legend_above,
+    new_axes,
+    rest_name,
+    short,
+    with_rest,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,7 +124,7 @@ def _draw_classes(ax: Any, parts: np.ndarray, totals: np.ndarray, names: tuple[s
     shown = np.sort(shown)
     palette = [*map(tuple, colours(len(shown))), *([REST] if len(rest) else [])]
     below = np.zeros(len(parts))
-    labels = [names[k] for k in shown] + rest_name(rest)
+    labels = [short(names[k]) for k in shown] + rest_name(rest)
     for height, colour, label in zip(with_rest(parts, shown, rest).T, palette, labels, strict=True):
         ax.bar(np.arange(len(parts)), height, bottom=below, width=0.8, color=colour, label=label)
         below = below + height
@@ -139,7 +150,7 @@ def _draw_histograms(
         ax.barh(edges[:-1], wide, height=np.diff(edges), left=place - 0.4, align="edge", color=colours(1)[0])
         if len(group) == 1:
             ax.hlines(tree.value[group[0], column], place - 0.4, place + 0.4, color="black")
-    ax.set_ylabel(_target_name(y, column, tree.n_outputs))
+    ax.set_ylabel(in_lines(_target_name(y, column, tree.n_outputs)))
 
 
 def _target_name(y: Any, column: int, n: int) -> str:

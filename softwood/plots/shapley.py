@@ -10,7 +10,7 @@ from softwood.core.columns import column_titles, find_column
 from softwood.core.parameters import check_count, parameter_error
 from softwood.core.tables import column_cells
 from softwood.explanations.shapley import ShapleyValues
-from softwood.plots.drawing import REST, check_most, drawing, draws, largest, new_axes, rest_name
+from softwood.plots.drawing import REST, check_most, drawing, draws, in_lines, largest, new_axes, rest_name, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +61,9 @@ def plot_shapley(
     column = int(values.prediction[number].argmax()) if output is None else _output(values, output, "plot_shapley")
     own = values.values[number, :, column]
     shown, rest = largest(np.abs(own), check_most("plot_shapley", n, _MOST_COLUMNS))
-    names = [f"{values.names[j]} = {_cell_text(_cells(values.data, j)[number])}" for j in shown] + rest_name(rest)
+    cells = [_cell_text(_cells(values.data, j)[number]) for j in shown]
+    names = [f"{short(values.names[j], 32)} = {short(cell, 16)}" for j, cell in zip(shown, cells, strict=True)]
+    names += rest_name(rest)
     bars = np.append(own[shown], own[rest].sum()) if len(rest) else own[shown]
     ends = values.base_values[column] + np.cumsum(bars)
     starts = ends - bars
@@ -86,7 +88,7 @@ def plot_shapley(
         ax.text(x, y, f" {text} {x:.4g} ", ha=align, va="center", fontsize="small", color="0.3")
     ax.set_yticks(places, names)
     ax.set_ylim(len(bars) + 0.2, -1.2)
-    ax.set_xlabel(values.label(column))
+    ax.set_xlabel(in_lines(values.label(column)))
     return ax
 
 
@@ -137,9 +139,9 @@ def plot_shapley_summary(
         points = ax.scatter(
             x[~grey], y[~grey], s=_POINT, c=rank[~grey], cmap=_colour_map(), vmin=0.0, vmax=1.0, linewidths=0
         )
-    ax.set_yticks(np.arange(len(shown)), [values.names[j] for j in shown])
+    ax.set_yticks(np.arange(len(shown)), [short(values.names[j]) for j in shown])
     ax.set_ylim(len(shown) - 0.4, -0.6)
-    ax.set_xlabel(f"Shapley value, {values.label(column)}")
+    ax.set_xlabel(in_lines(f"Shapley value, {values.label(column)}"))
     if len(rest):
         ax.set_title(f"{len(shown)} of {len(values.names)} columns", fontsize="medium")
     if points is not None:
@@ -201,9 +203,11 @@ def plot_shapley_dependence(
         ax.errorbar(x, y, values.standard_errors[:, j, column], fmt="none", ecolor="0.8", elinewidth=0.8, zorder=0)
     _draw_points(ax, values, x, y, known, None if by is None else find_column(caller, "by", by, values.names, keys))
     if labels is not None:
-        ax.set_xticks(np.arange(len(labels)), labels)
-    ax.set_xlabel(values.names[j])
-    ax.set_ylabel(f"Shapley value, {values.label(column)}")
+        ax.set_xticks(np.arange(len(labels)), [short(label, 24) for label in labels])
+        if sum(map(len, labels)) > 70:
+            ax.tick_params(axis="x", labelrotation=90)
+    ax.set_xlabel(in_lines(values.names[j]))
+    ax.set_ylabel(in_lines(f"Shapley value, {values.label(column)}"))
     return ax
 
 
@@ -335,4 +339,4 @@ def _draw_points(ax: Any, values: ShapleyValues, x: np.ndarray, y: np.ndarray, k
                 linewidths=0 if marker == "o" else 1,
             )  # fmt: skip
             if marker == "o":
-                _explain_colours(ax, points, values.names[by])
+                _explain_colours(ax, points, short(values.names[by]))

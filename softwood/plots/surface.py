@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from softwood.core.columns import column_titles
 from softwood.core.encoding import read_table
 from softwood.core.parameters import check_count
-from softwood.plots.drawing import colours, drawing, draws
+from softwood.plots.drawing import colours, drawing, draws, in_lines, short
 from softwood.plots.partition import partition_lines
 from softwood.plots.plane import limits, numbers, plane_table, two_columns
 from softwood.trees.tree import SoftTree
@@ -94,13 +94,13 @@ def plot_surface(
         figure: Any = ax.get_figure()
         bar = figure.colorbar(image, ax=ax)
         if is_classifier(model):
-            bar.set_label(f"probability of {model.classes_[output]}")
+            bar.set_label(in_lines(f"probability of {model.classes_[output]}"))
     if partition and isinstance(getattr(model, "tree_", None), SoftTree):
         lines = _model_lines(model, table[:1], pair, (x_limits, y_limits))
         ax.add_collection(collections.LineCollection(lines, colors="0.3", linewidths=0.5), autolim=False)
     if y is not None:
         _draw_points(ax, model, data, y, output)
-    ax.set(xlim=x_limits, ylim=y_limits, xlabel=names[pair[0]], ylabel=names[pair[1]])
+    ax.set(xlim=x_limits, ylim=y_limits, xlabel=in_lines(names[pair[0]]), ylabel=in_lines(names[pair[1]]))
     return ax
 
 
@@ -148,7 +148,7 @@ def _draw_points(ax: Any, model: Any, data: list[np.ndarray], y: Any, output: in
     labels = model.classes_[values.argmax(axis=1)] if is_matrix else values.ravel()
     for name, colour in zip(model.classes_, colours(len(model.classes_)), strict=True):
         members = labels == name
-        ax.scatter(data[0][members], data[1][members], color=colour, label=str(name), **style)
+        ax.scatter(data[0][members], data[1][members], color=colour, label=short(name), **style)
 
 
 def _mixed(probabilities: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 from softwood.core.parameters import check_count, check_integer, check_number
 from softwood.explanations.one_row import as_table
 from softwood.fitted import FittedModel
-from softwood.plots.drawing import REST, colours, drawing, draws
+from softwood.plots.drawing import REST, colours, drawing, draws, short
 from softwood.plots.tree_layout import (
     BAR,
     FONT,
@@ -21,7 +21,7 @@ from softwood.plots.tree_layout import (
     nodes_to_draw,
     place,
 )
-from softwood.plots.tree_text import DrawnTree, branch_texts, end_text, gate_text, short
+from softwood.plots.tree_text import LONGEST_NAME, DrawnTree, branch_texts, end_text, gate_text
 from softwood.trees.tree import SoftTree
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def draw_tree(
     labels = {k: branch_texts(drawn, k, parts[k], sides) for k in inner}
     texts = {k: end_text(drawn, k, values[k], shares[k], whose) for k in ends}
     layout = place(tree, inner, ends, gates, labels, texts, shares)
-    palette, shown = _palette(drawn, values[ends])
+    palette, shown = _palette(values[ends])
     if ax is None:
         ax = _new_axes(layout, drawn, shown)
     ax.set_axis_off()
@@ -140,7 +140,7 @@ def draw_tree(
     return ax
 
 
-def _palette(drawn: DrawnTree, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _palette(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Colours of the outputs, and the outputs that have one of their own; `values` are those of the ends."""
     n = values.shape[1]
     shown = np.sort(np.argsort(-values.sum(axis=0), kind="stable")[:_MOST_CLASSES])
@@ -162,7 +162,7 @@ def _new_axes(layout: Layout, drawn: DrawnTree, shown: np.ndarray) -> Any:
     """Axes of a new figure of the size that the tree needs, with space for a title and a legend."""
     lines = 0
     if drawn.is_class:
-        longest = max(len(short(drawn.outputs[k])) for k in shown)
+        longest = max(len(short(drawn.outputs[k], LONGEST_NAME)) for k in shown)
         n_columns = _legend_columns(layout.width, longest, len(shown) + 1)
         lines = -(-(len(shown) + 1) // n_columns)
     above, below = 0.35 if drawn.known.n_trees > 1 or drawn.of_score else 0.08, 0.12 + 0.22 * lines
@@ -268,7 +268,7 @@ def _draw_legend(ax: Any, names: tuple[str, ...], shown: np.ndarray, palette: np
     """Colours of the classes, of the most probable ones if there are many, below the tree of this width in inches."""
     width = min(width, ax.get_window_extent().width / ax.figure.dpi)
     patches = drawing("patches")
-    handles = [patches.Patch(color=palette[k], label=short(names[k])) for k in shown]
+    handles = [patches.Patch(color=palette[k], label=short(names[k], LONGEST_NAME)) for k in shown]
     if len(shown) < len(palette):
         handles.append(patches.Patch(color=REST, label=f"{len(palette) - len(shown)} others"))
     n = _legend_columns(width, max(len(handle.get_label()) for handle in handles), len(handles))

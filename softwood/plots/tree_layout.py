@@ -22,7 +22,6 @@ class Layout:
 
     Attributes
     ----------
-    inner : nodes that are drawn with their children
     ends : leaves, and nodes whose children are not drawn
     y : place of each node; each end has a slot, and a gate is in the middle of its children
     x : place of the gates of each level, and of the ends
@@ -31,7 +30,6 @@ class Layout:
     band : width of the band of all rows
     """
 
-    inner: list[int]
     ends: list[int]
     y: dict[int, float]
     x: list[float]
@@ -131,7 +129,7 @@ def place(
     # A large tree has wide bands, but that of an end stays within its slot.
     heaviest = float(np.nan_to_num(shares[ends]).max())
     band = min(_BAND + _BAND_PER_END * len(ends), _WIDEST_BAND, 0.85 * _SLOT / max(heaviest, 1e-9))
-    return Layout(inner, ends, y, x, box, width, _SLOT * len(ends), band)
+    return Layout(ends, y, x, box, width, _SLOT * len(ends), band)
 
 
 def gap_after(layout: Layout, d: int) -> float:

@@ -10,11 +10,12 @@ import numpy as np
 
 from softwood.explanations.explanation import percent_text
 from softwood.fitted import FittedModel
+from softwood.plots.drawing import short
 from softwood.trees.gates import Gate
 from softwood.trees.text import largest_terms, set_text
 from softwood.trees.tree import SoftTree
 
-_LONGEST_NAME = 24
+LONGEST_NAME = 24
 _MOST_WEIGHTS = 2  # of an oblique gate, in words
 
 
@@ -34,7 +35,7 @@ class DrawnTree:
     @cached_property
     def names(self) -> list[str]:
         """Names of the features, shortened."""
-        return [short(name) for name in self.known.columns.names]
+        return [short(name, LONGEST_NAME) for name in self.known.columns.names]
 
     @cached_property
     def is_class(self) -> bool:
@@ -50,17 +51,13 @@ class DrawnTree:
     def of_score(self) -> str:
         """Words for the class that the values of a boosted tree are scores of."""
         labels = self.known.outputs.node_labels(self.known.trees, self.number)
-        return "" if labels is None or self.is_class or len(labels) > 1 else f"{labels[0]} ({self.known.outputs.scale})"
+        if labels is None or self.is_class or len(labels) > 1:
+            return ""
+        return f"{short(labels[0], 48)} ({self.known.outputs.scale})"
 
     def shares(self, X: Any) -> np.ndarray:
         """Sum over rows of the share in each node, (n_nodes,)."""
         return np.asarray(self.known.memberships(X, self.tree).sum(axis=0)).ravel()
-
-
-def short(name: str) -> str:
-    """A name that is not too long, and no mathematics for matplotlib."""
-    name = str(name).replace("$", r"\$")
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
 
 
 def gate_text(drawn: DrawnTree, node: int) -> str:
@@ -68,7 +65,8 @@ def gate_text(drawn: DrawnTree, node: int) -> str:
     tree, names = drawn.tree, drawn.names
     gate = tree.gate[node]
     if gate == Gate.SUBSET:
-        return set_text(tree, node, names, drawn.known.columns.coded)
+        coded = [known and tuple(short(item, LONGEST_NAME) for item in known) for known in drawn.known.columns.coded]
+        return set_text(tree, node, names, coded)
     if gate == Gate.KERNEL:
         name = names[tree.feature[node]]
         if drawn.known.columns.is_category[tree.feature[node]]:
@@ -108,7 +106,7 @@ def end_text(drawn: DrawnTree, node: int, value: np.ndarray, share: float, whose
     tree = drawn.tree
     best = int(np.argmax(value))
     if drawn.is_class:
-        words = [f"{short(drawn.outputs[best])}: {value[best]:.2f}"]
+        words = [f"{short(drawn.outputs[best], LONGEST_NAME)}: {value[best]:.2f}"]
     else:
         shown = ", ".join(_number(v) for v in value[:3])
         words = [shown + (", …" if len(value) > 3 else "")]

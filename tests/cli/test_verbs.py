@@ -99,7 +99,7 @@ def test_describe_odd_columns(run, folder):
     }).to_parquet(folder / "odd.parquet")  # fmt: skip
     columns = {c["name"]: c for c in read_json(run("describe", "odd.parquet", "--json"))["columns"]}
     assert {name: c["type"] for name, c in columns.items()} == {
-        "key": "whole number", "same": "whole number", "nothing": "empty", "day": "date", "words": "text",
+        "key": "whole number", "same": "whole number", "nothing": "empty", "day": "date", "words": "identifier",
     }  # fmt: skip
     assert not any(c["could_be_target"] for c in columns.values())
 

@@ -81,6 +81,15 @@ def messy(spec, n=300):
     return frame, y
 
 
+@every_batch
+def test_identifiers_are_not_learned(spec):
+    X, y = spec.table()
+    frame = pd.DataFrame(X[:, :2], columns=["a", "b"]).assign(row=[f"number {i}" for i in range(len(X))])
+    frame.loc[3:5, "row"] = None
+    model = spec.make().fit(frame, y)
+    assert np.array_equal(answer(model, frame), answer(model, frame.assign(row="number 7")))
+
+
 @every
 def test_frames_with_text_and_missing_cells(spec):
     frame, y = messy(spec)
@@ -393,6 +402,7 @@ def wrong_fits(spec, X, y):
     yield (X, [*codes[:-1], np.inf]), "inf"
     yield (X, y, np.full(n, -1.0)), "sample_weight must hold finite numbers of at least 0"
     yield (X, y, np.full(n, np.nan)), "sample_weight must hold finite numbers"
+    yield (X, y, np.full(n, "x")), "sample_weight must hold numbers"
     yield (X, y, np.ones(3)), rf"sample_weight.shape == \(3,\), expected \({n},\)"
     yield (X, y, np.zeros(n)), "sample_weight is zero for all rows"
     if not spec.is_classifier:

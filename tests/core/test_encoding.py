@@ -370,3 +370,15 @@ def test_categories_in_a_model():
     # a missing city is any of them
     unknown = model.predict_proba(pd.DataFrame({"size": [0.0], "city": [None]}))
     assert unknown[0, 1] == pytest.approx(y.mean())
+
+
+def test_identifiers_are_missing_in_fit_unless_they_are_named():
+    words = [f"number {i}" for i in range(25)]
+    frame = pd.DataFrame({"row": words, "few": words[:5] * 5, "city": [*words[:20], *[None] * 5]})
+    matrix, reader = Reader().learn(frame), Reader(categorical_features=["row", "few", "city"])
+    assert np.isnan(matrix[:, :25]).all()
+    assert matrix[:, 25:30].sum() == 25
+    assert np.isnan(matrix[:, 30:]).all()
+    assert np.array_equal(reader.learn(frame)[:, :25].sum(axis=1), np.ones(25))
+    assert not np.isnan(Reader().learn(frame[:19])).any()
+    assert not np.isnan(Reader().learn(frame.assign(row=[*words[:24], words[0]]))[:, :24]).any()

@@ -70,7 +70,7 @@ def assert_same(one, other):
         made = (
             "_arguments", "_gates", "_only_boxes", "_height", "_tests", "_crisp_thresholds", "is_crisp", "_is_sigmoid",
             "_readers", "_one", "_learned", "_asked", "_take_all", "_n_taken",
-            "_set_features", "_sigmoid_gates", "cdf", "lock", "_lock", "_has_warned", "_category_columns",
+            "_set_features", "_sigmoid_gates", "cdf", "lock", "_lock", "_has_warned", "_category_columns", "_bounds",
         )  # fmt: skip
         kept = [{k: v for k, v in vars(x).items() if k not in made} for x in (one, other)]
         scratch = ("events", "places", "shares") if hasattr(one, "scratch") else ()

@@ -45,7 +45,7 @@ def test_stumps_add_up_to_the_trend_inside_and_outside_of_the_range_and_where_va
     trend = some_trend()
     points = np.random.default_rng(4).normal(1.5, 3.0, size=(50, 3))
     points[::7, 0] = points[::5, 2] = np.nan
-    stumps = trend.stumps(3, 10.0, KernelShapes.box())
+    stumps = trend.stumps(3, 10.0, KernelShapes.box(), np.ones(2))
     forest = SoftForest.sum(stumps, [0, 0], trend.base)
     expected = trend.base + sum(
         np.nan_to_num(np.clip(points[:, [j]], trend.low[k], trend.high[k]) - trend.mean[k]) * trend.slopes[k]
@@ -328,3 +328,30 @@ def test_text_names_the_classes_of_a_trend_once():
     named = export_text(model, class_names=["first", "second", "third"])
     assert named.splitlines()[0] == "Sum of"
     assert "first: " in named
+
+
+@pytest.mark.parametrize("scale", [2.0**-960, 2.0**960])
+def test_importances_with_huge_and_tiny_targets(scale):
+    X, y = table(KernelTreeRegressor)
+    expected = KernelTreeRegressor(**SMALL, trend="linear").fit(X, y).feature_importances_
+    found = KernelTreeRegressor(**SMALL, trend="linear").fit(X, y * scale).feature_importances_
+    np.testing.assert_allclose(found, expected)
+
+
+def test_importances_with_several_targets():
+    X, y = table(KernelTreeRegressor)
+    expected = KernelTreeRegressor(**SMALL, trend="linear").fit(X, y).feature_importances_
+    found = KernelTreeRegressor(**SMALL, trend="linear").fit(X, np.column_stack([y, y, y])).feature_importances_
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@both
+@pytest.mark.parametrize("scale", [1e-303, 1e-310, 5e-324])
+def test_columns_with_the_smallest_numbers(model_class, scale):
+    X, y = table(model_class)
+    X[:, 0] *= scale
+    for unit in (1.0, 1e9) if model_class is KernelTreeRegressor else (1,):
+        model = model_class(random_state=0).fit(X, y * unit)
+        assert np.all(np.isfinite(model.predict(X)))
+        assert model.score(X, y * unit) > 0.5
+        explain(model, X[0])

@@ -182,7 +182,7 @@ def test_categories_and_long_names():
     ax = plot_tree(model)
     assert texts_of(ax)[2] == "city != Rome"
     assert texts_of(ax)[0].startswith("yes ")
-    assert any(text.startswith("a column with quite a l… ≤ ") for text in texts_of(ax))
+    assert any(text.startswith("a column with q… and \\$x\\$ ≤ ") for text in texts_of(ax))
     assert no_overlap(ax)
 
 

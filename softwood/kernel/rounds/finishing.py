@@ -42,10 +42,10 @@ def with_trend(forest: SoftForest, trend: Trend, part: float, mass: float, gain:
     """
     trend = replace(trend, slopes=part * trend.slopes, base=part * trend.base)
     n_values, n_scores = forest.value.shape[1], forest.n_outputs
-    total = trend.explained.sum()
-    gain = gain / total if total > 0 else 0.0
+    largest = np.abs(trend.slopes * trend.spread[:, None]).max() or 1.0
+    gain = gain / max(trend.explained(largest).sum(), 1.0)  # the largest part is 1, unless all are 0
     trends = [trend] if n_values == n_scores else [trend.output(k) for k in range(n_scores)]
-    stumps = [own.stumps(forest.n_features, mass, forest.shapes, gain) for own in trends]
+    stumps = [own.stumps(forest.n_features, mass, forest.shapes, gain * own.explained(largest)) for own in trends]
     output = np.repeat(np.arange(len(trends)), len(trend.columns))
     base = (1.0 - part) * forest.base + trend.base
     return replace(

@@ -6,16 +6,17 @@ which they end; then the scan goes from breakpoint to breakpoint, as `softwood.k
 
 import numpy as np
 
-from softwood.kernel.growing.loops.scan import LARGEST, SLACK, THIN, is_ahead, merit_of
+from softwood.kernel.growing.loops.scan import LARGEST, THIN
 from softwood.kernel.growing.loops.scan_general import (
     add_exactly,
-    best_ahead,
+    add_sums,
+    forget_slopes,
+    go_on,
     place_point,
     rising_order,
     scan_cells,
     spread_missing,
 )
-from softwood.trees.loops.thresholds import middle_of
 
 # A width whose inverse might overflow.
 TINY = 1e-300
@@ -58,7 +59,6 @@ def sort_boxes(cells, m, points, labels, n_outputs, knots, work):
     -------
     number of atoms, row of `knots.orders` with the atoms in the order of their ends, and the mass of all points
     """
-    has_labels = points.shape[1] == 1
     atoms = knots.atoms
     missing, total = 0.0, 0.0
     for o in range(n_outputs):
@@ -69,16 +69,9 @@ def sort_boxes(cells, m, points, labels, n_outputs, knots, work):
         mass = points[k, 0]
         total += mass
         is_missing = np.isnan(cells[0, k])
-        if has_labels:
-            work[0, labels[k]] += mass
-            if is_missing:
-                work[1, labels[k]] += mass
-        else:
-            for o in range(n_outputs):
-                work[0, o] += points[k, 1 + o]
-            if is_missing:
-                for o in range(n_outputs):
-                    work[1, o] += points[k, 1 + o]
+        add_sums(points, labels, k, n_outputs, work, 0, 0)
+        if is_missing:
+            add_sums(points, labels, k, n_outputs, work, 1, 0)
         knots.times[n] = cells[0, k]
         knots.owners[n] = k
         missing += mass if is_missing else 0.0
@@ -115,20 +108,16 @@ def scan_boxes(n, ends, total, interval, goal, knots, work):
     merit (-inf: none), threshold, left mass
     """
     atoms, starts, rates, stops = knots.atoms, knots.times, knots.rates, knots.open_rates
-    lo, hi = interval
-    min_mass, q = goal.min_mass, goal.n_outputs
-    least = min_mass * SLACK
-    most = total - least
+    q = goal.n_outputs
     best = -np.inf
     best_t = np.nan
     best_mass = 0.0
     left_mass = 0.0
     slope_mass = 0.0
     rest_mass = 0.0
+    forget_slopes(work, q)
     for o in range(q):
         work[1, o] = 0.0
-        work[2, o] = 0.0
-        work[4, o] = 0.0
     begun = 0
     ended = 0
     t = -np.inf
@@ -137,24 +126,10 @@ def scan_boxes(n, ends, total, interval, goal, knots, work):
         stop = stops[ended]
         t_next = min(start, stop)
         if t_next > t:
-            is_gap = begun == ended
-            if left_mass >= least and left_mass <= most and (is_gap or (t > lo and t < hi)):
-                merit = merit_of(left_mass, total, work, 1, q, goal.criterion)
-                if is_ahead(merit, left_mass, total, goal.tie, best, best_mass):
-                    best_mass = left_mass
-                    best_t = middle_of(t, t_next) if is_gap else t
-                    best = max(best, merit)
-            rate_mass = slope_mass + rest_mass
-            if rate_mass > 0.0 and not is_gap:
-                step = t_next - t
-                reach = left_mass + rate_mass * step
-                if (left_mass < least and reach > min_mass) or (left_mass < total - min_mass and reach > most):
-                    best, best_t, best_mass = best_ahead(
-                        t, left_mass, reach, rate_mass, total, goal, work, best, best_t, best_mass
-                    )
-                left_mass = reach
-                for o in range(q):
-                    work[1, o] += (work[2, o] + work[4, o]) * step
+            left_mass, best, best_t, best_mass = go_on(
+                t, t_next, begun == ended, left_mass, slope_mass + rest_mass, total, interval, goal, work, best, best_t,
+                best_mass,
+            )  # fmt: skip
             t = t_next
         is_start = start <= stop
         a = begun if is_start else knots.orders[ends, ended]
@@ -173,9 +148,7 @@ def scan_boxes(n, ends, total, interval, goal, knots, work):
         if begun == ended:  # no kernel reaches here: forget rounding errors
             slope_mass = 0.0
             rest_mass = 0.0
-            for o in range(q):
-                work[2, o] = 0.0
-                work[4, o] = 0.0
+            forget_slopes(work, q)
     return best, best_t, best_mass
 
 

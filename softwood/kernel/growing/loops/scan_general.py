@@ -124,17 +124,23 @@ def add_exactly(total, rest, x):
     return larger, rest + ((total - (larger - part)) + (x - part))
 
 
+def forget_slopes(work, n_outputs):
+    """No kernel reaches here: the slopes are 0, but for rounding errors."""
+    for o in range(n_outputs):
+        work[2, o] = 0.0
+        work[4, o] = 0.0
+
+
 def _begin(atoms, n, n_outputs, work):
     """Add up the atoms, and begin with nothing on the left; see `scan_general` for `work`.
 
     Returns the mass of all atoms.
     """
     total = 0.0
+    forget_slopes(work, n_outputs)
     for k in range(n_outputs):
         work[0, k] = 0.0
         work[1, k] = 0.0
-        work[2, k] = 0.0
-        work[4, k] = 0.0
     for a in range(n):
         total += atoms[a, 2]
         for k in range(n_outputs):
@@ -142,27 +148,45 @@ def _begin(atoms, n, n_outputs, work):
     return total
 
 
-def best_ahead(t, left_mass, reach, rate_mass, total, goal, work, best, best_t, best_mass):
-    """The best split, after the thresholds further on at which a side has exactly the minimum mass.
+def go_on(t, t_next, is_gap, left_mass, rate_mass, total, interval, goal, work, best, best_t, best_mass):
+    """Try the threshold `t`, and those up to the next breakpoint at which a side has exactly the minimum mass.
 
     Parameters
     ----------
-    left_mass, rate_mass, reach : mass on the left of `t`, its slope, and the mass at the end of the piece with it
-    work : as in `scan_general`
+    is_gap : whether no kernel reaches here: any threshold up to `t_next` is as good as `t`
+    left_mass, rate_mass : mass on the left of `t`, and its slope
+    interval : the node's;  work : as in `scan_general`; left sums become those at `t_next`
     best, best_t, best_mass : merit, threshold and left mass of the best split so far
+
+    Returns
+    -------
+    mass on the left of `t_next`, and merit, threshold and left mass of the best split
     """
-    least = goal.min_mass * SLACK
-    margin = 0.5 * (goal.min_mass - least)  # a breakpoint as near is as good, and may be moved to a gap's middle
-    for side in range(2):
-        wanted = goal.min_mass if side == 0 else total - goal.min_mass
-        if left_mass + margin < wanted and wanted < reach - margin and wanted >= least and wanted <= total - least:
-            part = (wanted - left_mass) / rate_mass
-            for o in range(goal.n_outputs):
-                work[3, o] = work[1, o] + (work[2, o] + work[4, o]) * part
-            merit = merit_of(wanted, total, work, 3, goal.n_outputs, goal.criterion)
-            if merit > best + goal.tie:
-                best, best_t, best_mass = merit, t + part, wanted
-    return best, best_t, best_mass
+    min_mass, q = goal.min_mass, goal.n_outputs
+    least = min_mass * SLACK
+    most = total - least
+    if left_mass >= least and left_mass <= most and (is_gap or (t > interval[0] and t < interval[1])):
+        merit = merit_of(left_mass, total, work, 1, q, goal.criterion)
+        if is_ahead(merit, left_mass, total, goal.tie, best, best_mass):
+            best, best_t, best_mass = max(best, merit), middle_of(t, t_next) if is_gap else t, left_mass
+    if rate_mass <= 0.0:
+        return left_mass, best, best_t, best_mass
+    step = t_next - t
+    reach = left_mass + rate_mass * step
+    if (left_mass < least and reach > min_mass) or (left_mass < total - min_mass and reach > most):
+        margin = 0.5 * (min_mass - least)  # a breakpoint as near is as good, and may be moved to a gap's middle
+        for side in range(2):
+            wanted = min_mass if side == 0 else total - min_mass
+            if left_mass + margin < wanted and wanted < reach - margin and wanted >= least and wanted <= most:
+                part = (wanted - left_mass) / rate_mass
+                for o in range(q):
+                    work[3, o] = work[1, o] + (work[2, o] + work[4, o]) * part
+                merit = merit_of(wanted, total, work, 3, q, goal.criterion)
+                if merit > best + goal.tie:
+                    best, best_t, best_mass = merit, t + part, wanted
+    for o in range(q):
+        work[1, o] += (work[2, o] + work[4, o]) * step
+    return reach, best, best_t, best_mass
 
 
 def scan_general(knots, n_knots, atoms, n, interval, goal, work):
@@ -180,11 +204,8 @@ def scan_general(knots, n_knots, atoms, n, interval, goal, work):
     merit, threshold, left mass
     """
     times, rates, open_rates = knots.times, knots.rates, knots.open_rates
-    lo, hi = interval
     q = goal.n_outputs
     total = _begin(atoms, n, q, work)
-    least = goal.min_mass * SLACK
-    most = total - least
     rest_mass = 0.0
     row = rising_order(times, n_knots, knots.orders)
     # An atom is open while its share is between 0 and 1; with none open the left sums are flat.
@@ -201,22 +222,10 @@ def scan_general(knots, n_knots, atoms, n, interval, goal, work):
         knot = knots.orders[row, position]
         t_next = times[knot]
         if t_next > t:
-            if left_mass >= least and left_mass <= most and (n_open == 0 or (t > lo and t < hi)):
-                merit = merit_of(left_mass, total, work, 1, q, goal.criterion)
-                if is_ahead(merit, left_mass, total, goal.tie, best, best_mass):
-                    best_mass = left_mass
-                    best_t = middle_of(t, t_next) if n_open == 0 else t
-                    best = max(best, merit)
-            rate_mass = slope_mass + rest_mass
-            if rate_mass > 0.0:
-                step = t_next - t
-                reach = left_mass + rate_mass * step
-                best, best_t, best_mass = best_ahead(
-                    t, left_mass, reach, rate_mass, total, goal, work, best, best_t, best_mass
-                )
-                left_mass = reach
-                for k in range(q):
-                    work[1, k] += (work[2, k] + work[4, k]) * step
+            left_mass, best, best_t, best_mass = go_on(
+                t, t_next, n_open == 0, left_mass, slope_mass + rest_mass, total, interval, goal, work, best, best_t,
+                best_mass,
+            )  # fmt: skip
             t = t_next
         a = knots.owners[knot]
         rate = rates[knot]
@@ -241,20 +250,25 @@ def scan_general(knots, n_knots, atoms, n, interval, goal, work):
         if n_open == 0:
             slope_mass = 0.0
             rest_mass = 0.0
-            for k in range(q):
-                work[2, k] = 0.0
-                work[4, k] = 0.0
+            forget_slopes(work, q)
     return best, best_t, best_mass
+
+
+def add_sums(points, labels, k, n_outputs, sums, row, first):
+    """Add the sums of targets of point `k`, or its mass in its class, to a row of `sums`, from a column on."""
+    if points.shape[1] == 1:
+        sums[row, first + labels[k]] += points[k, 0]
+    else:
+        for o in range(n_outputs):
+            sums[row, first + o] += points[k, 1 + o]
 
 
 def place_point(points, labels, k, n_outputs, atoms, a):
     """Mass and sums of targets of point `k`, or its mass in its class, as those of atom `a`."""
     atoms[a, 2] = points[k, 0]
-    has_labels = points.shape[1] == 1
     for o in range(n_outputs):
-        atoms[a, 3 + o] = 0.0 if has_labels else points[k, 1 + o]
-    if has_labels:
-        atoms[a, 3 + labels[k]] = points[k, 0]
+        atoms[a, 3 + o] = 0.0
+    add_sums(points, labels, k, n_outputs, atoms, a, 3)
 
 
 def spread_missing(missing, observed, n_outputs, work, atoms, n):
@@ -285,7 +299,7 @@ def scan_points(cells, points, labels, m, shape, edges, cdfs, interval, goal, kn
     -------
     merit, threshold, left mass
     """
-    n_outputs, has_labels = goal.n_outputs, points.shape[1] == 1
+    n_outputs = goal.n_outputs
     atoms = knots.atoms
     missing = 0.0
     observed = 0.0
@@ -296,11 +310,7 @@ def scan_points(cells, points, labels, m, shape, edges, cdfs, interval, goal, kn
     for k in range(m):
         if np.isnan(cells[0, k]):
             missing += points[k, 0]
-            if has_labels:
-                work[1, labels[k]] += points[k, 0]
-            else:
-                for o in range(n_outputs):
-                    work[1, o] += points[k, 1 + o]
+            add_sums(points, labels, k, n_outputs, work, 1, 0)
             continue
         at = place_knots(cells[0, k], cells[1, k], shape, edges, cdfs, cells[2, k], cells[3, k], n, knots, at)
         place_point(points, labels, k, n_outputs, atoms, n)

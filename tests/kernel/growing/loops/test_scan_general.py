@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 from softwood.compiled.growing import (
     _begin,
     add_exactly,
-    best_ahead,
+    add_sums,
+    forget_slopes,
+    go_on,
     knot_place,
     merge_runs,
     place_knots,
@@ -323,6 +325,9 @@ def test_a_scan_begins_with_nothing_on_the_left():
     assert _begin(atoms, 4, 3, work) == pytest.approx(atoms[:4, 2].sum())
     assert work[0] == pytest.approx(atoms[:4, 3:].sum(axis=0))
     assert not work[[1, 2, 4]].any(), "left sums, slopes, and what these lose by rounding"
+    work[:] = 7.0
+    forget_slopes(work, 2)
+    assert work.tolist() == [[7.0] * 3, [7.0] * 3, [0.0, 0.0, 7.0], [7.0] * 3, [0.0, 0.0, 7.0]]
 
 
 @pytest.mark.tiny
@@ -331,6 +336,10 @@ def test_points_as_atoms():
     place_point(np.array([[9.0], [2.0]]), np.array([0, 1], np.int32), 1, 2, atoms, 0)
     place_point(np.array([[3.0, -1.0, 0.5]]), np.empty(0, np.int32), 0, 2, atoms, 1)
     assert atoms[:, 2:].tolist() == [[2.0, 0.0, 2.0], [3.0, -1.0, 0.5], [7.0] * 3]
+    add_sums(np.array([[3.0, -1.0, 0.5]]), np.empty(0, np.int32), 0, 2, atoms, 2, 1)
+    add_sums(np.array([[9.0]]), np.array([1], np.int32), 0, 2, atoms, 2, 3)
+    assert atoms[2].tolist() == [7.0, 6.0, 7.5, 7.0, 16.0]
+    atoms[2] = 7.0
     work = np.array([[np.nan] * 2, [1.0, 2.0]])
     spread_missing(0.0, 5.0, 2, work, atoms, 2)
     assert atoms[0, 2:].tolist() == [2.0, 0.0, 2.0]
@@ -340,17 +349,30 @@ def test_points_as_atoms():
 
 @pytest.mark.tiny
 @pytest.mark.parametrize("criterion", CRITERIA)
-def test_a_threshold_further_on_at_which_a_side_has_the_minimum(criterion):
+def test_going_on_to_the_next_breakpoint(criterion):
     q = 1 if criterion == BINARY_ENTROPY else 2
     totals, left, slope, rest = np.array([[3.0, 2.0], [0.5, 0.25], [1.0, 0.5], [0.25, 0.125]])[:, :q]
-    work = np.array([totals, left, slope, np.full(q, np.nan), rest])
+    goal, nothing = goal_of(1.5, q, criterion), (-np.inf, np.nan, 0.0)
+
+    def went(t_next, left_mass, start=left, is_gap=False, rate=1.0, best=nothing):
+        """From the threshold 2 with 5 as the mass of the node; also the sums on the left afterwards."""
+        work = np.array([totals, start, slope, np.full(q, np.nan), rest])
+        found = go_on(2.0, t_next, is_gap, left_mass, rate, 5.0, (1.0, 9.0), goal, work, *best)
+        assert work[[0, 2, 4]].tolist() == [totals.tolist(), slope.tolist(), rest.tolist()]
+        return found, work[1]
+
     ahead = left + 0.4 * (slope + rest)
     expected = merit(1.5, ahead, 3.5, totals - ahead, CRITERION_NAMES[criterion])
-    goal, before = goal_of(1.5, q, criterion), (expected - 1.0, -7.0, 2.5)
-    assert best_ahead(2.0, 1.1, 2.1, 1.0, 5.0, goal, work, *before) == pytest.approx((expected, 2.4, 1.5), rel=1e-12)
-    assert best_ahead(2.0, 1.1, 1.4, 1.0, 5.0, goal, work, *before) == before, "it is not reached"
-    assert best_ahead(2.0, 1.1, 2.1, 1.0, 5.0, goal, work, expected, -7.0, 2.5) == (expected, -7.0, 2.5)
-    assert work[:3].tolist() == [totals.tolist(), left.tolist(), slope.tolist()]
+    before = (expected - 1.0, -7.0, 2.5)
+    found, sums = went(3.0, 1.1, best=before)
+    assert found == pytest.approx((2.1, expected, 2.4, 1.5), rel=1e-12), "a side has the minimum further on"
+    assert sums == pytest.approx(left + slope + rest)
+    assert went(2.3, 1.1, best=before)[0] == pytest.approx((1.4, *before)), "it is not reached"
+    assert went(3.0, 1.1, best=(expected, -7.0, 2.5))[0] == pytest.approx((2.1, expected, -7.0, 2.5)), "no better"
+    assert went(3.0, 1.5, ahead)[0] == pytest.approx((2.5, expected, 2.0, 1.5)), "the threshold itself"
+    found, sums = went(3.0, 1.5, ahead, is_gap=True, rate=0.0)
+    assert found == pytest.approx((1.5, expected, 2.5, 1.5)), "in a gap, its middle"
+    assert sums.tolist() == ahead.tolist()
 
 
 @pytest.mark.parametrize("seed", range(20))
