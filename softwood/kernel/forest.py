@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from softwood.core.steps import Steps
 from softwood.core.targets import RealTargets
 from softwood.kernel.base import SearchedKernelClassifier, SearchedKernelRegressor
 from softwood.kernel.forest_base import KernelForest
-from softwood.kernel.forest_values import MOST_STEPS, with_values_fitted_together
+from softwood.kernel.forest_values import MOST_STEPS, TreeDraw, with_values_fitted_together
 from softwood.kernel.growing.bagging import Draws, tree_seed
 from softwood.kernel.growing.problem import Limits
 from softwood.kernel.refining import DistinctRows, Learned
@@ -151,13 +151,18 @@ class KernelForestRegressor(SearchedKernelRegressor, KernelForest):
         cells = None if kernels.is_crisp else kernels.cells(data.errors, data.matrix)
         distinct = DistinctRows.of(data.matrix, cells, Learned.of(data.targets), draws.weights, rows.seed)
 
-        def out_of_bag(number: int) -> np.ndarray:
-            return np.unique(distinct.place[draws.rest(draws.masses(tree_seed(rows.seed, number)))])
+        def drawn(number: int) -> TreeDraw:
+            masses = draws.masses(tree_seed(rows.seed, number))
+            which = np.flatnonzero(masses)
+            sums = np.bincount(distinct.place[which], weights=masses[which], minlength=len(distinct.points))
+            return TreeDraw(sums, np.unique(distinct.place[draws.rest(masses)]))
 
         with stages.stage("refine", "step", MOST_STEPS) as steps:
-            self.forest_ = with_values_fitted_together(
-                self.forest_, distinct, out_of_bag, data.targets, self.n_jobs, steps
+            self.forest_, size = with_values_fitted_together(
+                self.forest_, distinct, drawn, data.targets, self.n_jobs, steps
             )
+        if "_held_out_" in vars(self):
+            self._held_out_ = replace(self._held_out_, scale=size * self._held_out_.scale)
 
 
 @estimator

@@ -3,12 +3,20 @@
 Every tree is grown as if there were no others, so all of them leave the same part of the targets unexplained where the
 target is steep. The rows out of the bag show this part. Changes of all leaf values are fitted to it by ridge
 regression: the columns are the shares of the rows in the leaves of the trees that have not seen them.
+
+The errors out of the bag are those of the forest before. How large those of new rows are afterwards follows from the
+errors that leave a row's own target out. With means in leaves K and a ridge regression S, the rows out of the bag are
+predicted by K y + S (y - K y), which is linear in the targets. So leaving a target out divides the error of its row by
+the element of (1 - S) (1 - K) on the diagonal, 1 - s_ii + (S K)_ii. The last term is what the target has done to the
+errors of other rows, by trees that have seen it; without it, the forest would look worse than it is. One mean of the
+diagonal is used for all rows, estimated with random signs (Hutchinson).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -28,30 +36,46 @@ LEAST_PENALTY, PENALTY = 1.0, 10.0
 OUTLYING = 10.0
 # Steps of the conjugate gradient method, and the length of the residual, compared with the first, at which it ends.
 MOST_STEPS, SMALL = 10, 1e-3
+# Rows by which the mean of the diagonal is estimated, and vectors of random signs; and the range of the size of errors,
+# which is a rough estimate with few rows.
+SIGNED_ROWS, N_SIGNS, SIZES = 500, 8, (0.5, 1.5)
 # The largest number of shares in memory, about 12 bytes each. Of larger tables, some of the rows are used.
 MOST_SHARES = 20_000_000
+
+
+class TreeDraw(NamedTuple):
+    """What a tree has drawn.
+
+    Attributes
+    ----------
+    masses : (n,) masses of the distinct rows
+    rest : numbers of the distinct rows that the tree has not seen
+    """
+
+    masses: np.ndarray
+    rest: np.ndarray
 
 
 def with_values_fitted_together(
     forest: SoftForest,
     rows: DistinctRows,
-    out_of_bag: Callable[[int], np.ndarray],
+    drawn: Callable[[int], TreeDraw],
     targets: RealTargets,
     n_jobs: int | None,
     steps: Steps,
-) -> SoftForest:
-    """The forest with other leaf values.
+) -> tuple[SoftForest, float]:
+    """The forest with other leaf values, and the size of its errors on new rows as a part of that before.
 
     Parameters
     ----------
     rows : the training rows, with scaled targets
-    out_of_bag : returns the numbers of the rows that a tree has not seen
+    drawn : returns what the tree with a number has drawn
     targets : tells the unit of the targets
     """
-    shares, counts = _shares_of_leaves(forest, rows, out_of_bag, n_jobs)
+    shares, counts = _shares_of_leaves(forest, rows, drawn, n_jobs)
     used = np.flatnonzero(counts)
     if not len(used):
-        return forest
+        return forest, 1.0
     is_leaf = forest.children_left < 0
     shares = sparse.diags_array(1.0 / counts[used]) @ shares[used]
     rest = rows.learned.truth[used] - shares @ targets.scaled_predictions(forest.value[is_leaf])
@@ -62,15 +86,25 @@ def with_values_fitted_together(
     penalty = max(LEAST_PENALTY, PENALTY * unexplained) / len(forest)
     most = OUTLYING * np.median(np.abs(rest), axis=0)
     rest = np.clip(rest, -most, most)
-    root = np.sqrt(weights)
-    change = _ridge(sparse.diags_array(root) @ shares, root[:, None] * rest, penalty, steps)
+    root = np.sqrt(weights)[:, None]
+    weighted = sparse.diags_array(root[:, 0]) @ shares
+    change = _ridge(weighted, root * rest, penalty, steps)
     value = forest.value.copy()
     value[is_leaf] += targets.scale * change
-    return replace(forest, value=value)
+
+    few = np.flatnonzero(used < SIGNED_ROWS)
+    signs = np.zeros((len(counts), N_SIGNS))
+    signs[used[few]] = np.random.default_rng(0).choice([-1.0, 1.0], (len(few), N_SIGNS))
+    found = signs[used] - shares @ _means_in_leaves(forest, rows, drawn, signs[:SIGNED_ROWS], n_jobs)
+    found -= shares @ _ridge(weighted, root * found, penalty, Steps(n_steps=MOST_STEPS))
+    diagonal = np.average((signs[used] * found)[few], axis=0, weights=weights[few]).mean() if len(few) else 1.0
+    before, after = ((weights @ errors**2).sum() for errors in (rest, rest - shares @ change))
+    size = np.sqrt(after / before) / diagonal if before > 0.0 and diagonal > 0.0 else 1.0
+    return replace(forest, value=value), float(np.clip(size, *SIZES))
 
 
 def _shares_of_leaves(
-    forest: SoftForest, rows: DistinctRows, out_of_bag: Callable[[int], np.ndarray], n_jobs: int | None
+    forest: SoftForest, rows: DistinctRows, drawn: Callable[[int], TreeDraw], n_jobs: int | None
 ) -> tuple[sparse.csr_array, np.ndarray]:
     """Shares of rows in the leaves of the trees that have not seen them, (n, n_leaves), and the number of these trees.
 
@@ -78,7 +112,7 @@ def _shares_of_leaves(
     """
 
     def of_tree(number: int, n: int) -> sparse.csr_array:
-        tree, which = forest[number], out_of_bag(number)
+        tree, which = forest[number], drawn(number).rest
         which = which[: np.searchsorted(which, n)]
         cells = rows.cells[which] if len(rows.cells) else None
         found = tree.memberships(rows.points[which], widths=cells)[:, tree.children_left < 0]
@@ -93,6 +127,24 @@ def _shares_of_leaves(
         parts = list(threads.map(lambda number: of_tree(number, n), len(forest)))
     counts = np.sum([np.diff(part.indptr) > 0 for part in parts], axis=0)
     return sparse.hstack(parts, format="csr"), counts
+
+
+def _means_in_leaves(
+    forest: SoftForest, rows: DistinctRows, drawn: Callable[[int], TreeDraw], y: np.ndarray, n_jobs: int | None
+) -> np.ndarray:
+    """Values of all leaves (n_leaves, n_outputs), if the first rows had the targets y, and all others 0.
+
+    With the shares that the trees predict with, which are those of growing if the kernels are.
+    """
+
+    def of_tree(number: int) -> np.ndarray:
+        tree, masses = forest[number], drawn(number).masses[: len(y)]
+        which, is_leaf = np.flatnonzero(masses), tree.children_left < 0
+        shares = tree.memberships(rows.points[which], widths=rows.cells[which] if len(rows.cells) else None)
+        return (shares.T @ (masses[which, None] * y[which]))[is_leaf] / tree.mass[is_leaf, None]
+
+    with Threads(effective_n_jobs(n_jobs)) as threads:
+        return np.concatenate(list(threads.map(of_tree, len(forest))))
 
 
 def _ridge(A: sparse.csr_array, y: np.ndarray, penalty: float, steps: Steps) -> np.ndarray:
