@@ -8,19 +8,21 @@ The errors out of the bag are those of the forest before. How large those of new
 errors that leave a row's own target out. With means in leaves K and a ridge regression S, the rows out of the bag are
 predicted by K y + S (y - K y), which is linear in the targets. So leaving a target out divides the error of its row by
 the element of (1 - S) (1 - K) on the diagonal, 1 - s_ii + (S K)_ii. The last term is what the target has done to the
-errors of other rows, by trees that have seen it; without it, the forest would look worse than it is. One mean of the
-diagonal is used for all rows, estimated with random signs (Hutchinson).
+errors of other rows, by trees that have seen it; without it, the
+forest would look worse than it is. The mean of the diagonal is estimated with random signs (Hutchinson).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
+from scipy.optimize import brentq
 
 from softwood.core.steps import Steps
 from softwood.core.targets import RealTargets
@@ -83,24 +85,86 @@ def with_values_fitted_together(
     truth = rows.learned.truth[used] - np.average(rows.learned.truth[used], axis=0, weights=weights)
     left, total = ((weights @ part**2).sum() for part in (rest, truth))
     unexplained = left / total if left < total else 1.0
-    penalty = max(LEAST_PENALTY, PENALTY * unexplained) / len(forest)
+    regression = _Ridge(shares, weights, max(LEAST_PENALTY, PENALTY * unexplained) / len(forest))
     most = OUTLYING * np.median(np.abs(rest), axis=0)
     rest = np.clip(rest, -most, most)
-    root = np.sqrt(weights)[:, None]
-    weighted = sparse.diags_array(root[:, 0]) @ shares
-    change = _ridge(weighted, root * rest, penalty, steps)
+    change = regression.coefficients(rest, steps)
     value = forest.value.copy()
     value[is_leaf] += targets.scale * change
 
     few = np.flatnonzero(used < SIGNED_ROWS)
     signs = np.zeros((len(counts), N_SIGNS))
     signs[used[few]] = np.random.default_rng(0).choice([-1.0, 1.0], (len(few), N_SIGNS))
-    found = signs[used] - shares @ _means_in_leaves(forest, rows, drawn, signs[:SIGNED_ROWS], n_jobs)
-    found -= shares @ _ridge(weighted, root * found, penalty, Steps(n_steps=MOST_STEPS))
-    diagonal = np.average((signs[used] * found)[few], axis=0, weights=weights[few]).mean() if len(few) else 1.0
-    before, after = ((weights @ errors**2).sum() for errors in (rest, rest - shares @ change))
-    size = np.sqrt(after / before) / diagonal if before > 0.0 and diagonal > 0.0 else 1.0
+    means = _means_in_leaves(forest, rows, drawn, signs[:SIGNED_ROWS], n_jobs)
+    diagonal = regression.diagonal(signs[used] - shares @ means, signs[used], few)[:, None]
+    within = weights @ (rows.squares[used] - (rows.learned.truth[used] ** 2).sum(axis=1))  # of rows that count as one
+    before, after = ((weights @ errors**2).sum() + within for errors in (rest, (rest - shares @ change) / diagonal))
+    size = np.sqrt(after / before) if before > 0.0 else 1.0
     return replace(forest, value=value), float(np.clip(size, *SIZES))
+
+
+@dataclass(frozen=True)
+class _Ridge:
+    """Ridge regression.
+
+    Attributes
+    ----------
+    shares : (n, n_columns);  weights : (n,) of the rows
+    penalty : on the squares of the coefficients
+    """
+
+    shares: sparse.csr_array
+    weights: np.ndarray
+    penalty: float
+
+    @cached_property
+    def _weighted(self) -> sparse.csr_array:
+        return sparse.diags_array(np.sqrt(self.weights)) @ self.shares
+
+    def coefficients(self, y: np.ndarray, steps: Steps) -> np.ndarray:
+        """Coefficients (n_columns, n_outputs), from the dual problem by conjugate gradients."""
+        A, rest = self._weighted, np.sqrt(self.weights)[:, None] * y
+        transposed = A.T.tocsr()
+        dual = np.zeros_like(rest)
+        direction, size = rest.copy(), np.square(rest).sum(axis=0)
+        first = size.max()
+        for step in steps:
+            image = A @ (transposed @ direction) + self.penalty * direction
+            length = size / np.maximum((direction * image).sum(axis=0), np.finfo(float).tiny)
+            dual += length * direction
+            rest -= length * image
+            size, before = np.square(rest).sum(axis=0), size
+            direction = rest + size / np.maximum(before, np.finfo(float).tiny) * direction
+            step.end(residual=float(np.sqrt(size.max() / max(first, np.finfo(float).tiny))))
+            if size.max() <= SMALL**2 * first:
+                break
+        return transposed @ dual
+
+    def diagonal(self, before: np.ndarray, signs: np.ndarray, few: np.ndarray) -> np.ndarray:
+        """Elements of (1 - S) (1 - K) on the diagonal, (n,).
+
+        They are taken as 1 / (1 + c * size) with the size a_ii of A A' / penalty, where A has the shares of the
+        weighted rows: for S alone and without the shares of other rows, c would be 1. The mean decides on c.
+
+        Parameters
+        ----------
+        before : (n, n_signs) product of 1 - K and the signs
+        signs : (n, n_signs) random signs of a few rows, 0 for others
+        few : numbers of these rows
+        """
+        after = before - self.shares @ self.coefficients(before, Steps(n_steps=MOST_STEPS))
+        sizes = self._weighted.power(2).sum(axis=1) / self.penalty
+
+        def found(c: float) -> np.ndarray:
+            return 1.0 / (1.0 + c * sizes)
+
+        def above(c: float) -> float:
+            own = found(c)[few, None] - signs[few] * after[few]
+            return float(np.average(own.mean(axis=1), weights=self.weights[few]))
+
+        if not len(few) or above(0.0) <= 0.0:
+            return np.ones(len(sizes))
+        return found(1.0 if above(1.0) >= 0.0 else brentq(above, 0.0, 1.0))
 
 
 def _shares_of_leaves(
@@ -145,22 +209,3 @@ def _means_in_leaves(
 
     with Threads(effective_n_jobs(n_jobs)) as threads:
         return np.concatenate(list(threads.map(of_tree, len(forest))))
-
-
-def _ridge(A: sparse.csr_array, y: np.ndarray, penalty: float, steps: Steps) -> np.ndarray:
-    """Coefficients (n_columns, n_outputs) of a ridge regression, from the dual problem by conjugate gradients."""
-    transposed = A.T.tocsr()
-    dual, rest = np.zeros_like(y), y.copy()
-    direction, size = rest.copy(), np.square(rest).sum(axis=0)
-    first = size.max()
-    for step in steps:
-        image = A @ (transposed @ direction) + penalty * direction
-        length = size / np.maximum((direction * image).sum(axis=0), np.finfo(float).tiny)
-        dual += length * direction
-        rest -= length * image
-        size, before = np.square(rest).sum(axis=0), size
-        direction = rest + size / np.maximum(before, np.finfo(float).tiny) * direction
-        step.end(residual=float(np.sqrt(size.max() / max(first, np.finfo(float).tiny))))
-        if size.max() <= SMALL**2 * first:
-            break
-    return transposed @ dual

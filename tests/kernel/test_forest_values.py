@@ -27,7 +27,8 @@ def forest(refine=True, **given):
 def slow_predictions(grown, X, y, weights, new):
     """The same ridge regression with dense matrices of all rows and leaves, solved directly.
 
-    Returns the predictions of new rows, and the size of their errors from those that leave out the target of each row.
+    Returns the predictions of new rows, the size of their errors from those that leave out the target of each row, and
+    the mean by which the latter are divided.
     """
     X, y, weights = (array[weights > 0] for array in (X, y, weights))
     sums, counts, leaves, means = [], np.zeros(len(X)), [], []
@@ -57,9 +58,8 @@ def slow_predictions(grown, X, y, weights, new):
     found = np.hstack(leaves) @ (value + fit @ r) / len(grown.forest_)
     S, K = A @ fit, A @ np.vstack(means)[:, kept]
     own = 1.0 - S.diagonal() - K.diagonal() + (S @ K).diagonal()
-    after = (r - S @ r) / np.average(own, weights=w)
-    size = np.sqrt((w @ after**2).sum() / (w @ r**2).sum())
-    return found if y.ndim > 1 else found[:, 0], size
+    size = np.sqrt((w @ ((r - S @ r) / own[:, None]) ** 2).sum() / (w @ r**2).sum())
+    return found if y.ndim > 1 else found[:, 0], size, np.average(own, weights=w)
 
 
 @pytest.mark.parametrize(
@@ -71,13 +71,22 @@ def test_ridge_regression(given, n_outputs, monkeypatch):
     monkeypatch.setattr(forest_values, "N_SIGNS", 500)
     monkeypatch.setattr(forest_values, "MOST_STEPS", 300)
     monkeypatch.setattr("softwood.kernel.forest.MOST_STEPS", 300)
+    found, means = forest_values._Ridge.diagonal, []
+
+    def diagonal_of(regression, *given):
+        own = found(regression, *given)
+        means.append(np.average(own, weights=regression.weights))
+        return own
+
+    monkeypatch.setattr(forest_values._Ridge, "diagonal", diagonal_of)
     X, y = table(n_outputs=n_outputs)
     weights = np.random.default_rng(1).integers(0, 3, len(X)).astype(float)
     grown, refined = (forest(refine, **given).fit(X, y, weights) for refine in (False, True))
     new = table(30, seed=1)[0]
-    expected, size = slow_predictions(grown, X, y, weights, new)
+    expected, size, diagonal = slow_predictions(grown, X, y, weights, new)
     np.testing.assert_allclose(refined.predict(new), expected, rtol=1e-7, atol=1e-7)
-    assert refined._held_out_.scale == pytest.approx(size, rel=0.02)
+    assert means == pytest.approx([diagonal], rel=0.02)
+    assert refined._held_out_.scale == pytest.approx(size, rel=0.08)
     assert grown._held_out_.scale == 1.0
     assert np.abs(refined.predict(new) - grown.predict(new)).max() > 0.1
     np.testing.assert_array_equal(refined.forest_.threshold, grown.forest_.threshold)
@@ -86,7 +95,7 @@ def test_ridge_regression(given, n_outputs, monkeypatch):
 def test_few_steps_suffice():
     X, y = table(120)
     new = table(200, seed=1)[0]
-    expected, _ = slow_predictions(forest(False).fit(X, y), X, y, np.ones(len(X)), new)
+    expected, *_ = slow_predictions(forest(False).fit(X, y), X, y, np.ones(len(X)), new)
     np.testing.assert_allclose(forest().fit(X, y).predict(new), expected, atol=0.01 * y.std())
 
 
@@ -166,7 +175,7 @@ def test_an_interrupt_leaves_the_grown_forest(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(forest_values, "_ridge", interrupted)
+    monkeypatch.setattr(forest_values._Ridge, "coefficients", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert model.forest_ is before or len(model.forest_) == 12
