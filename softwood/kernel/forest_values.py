@@ -65,8 +65,8 @@ def with_values_fitted_together(
     targets: RealTargets,
     n_jobs: int | None,
     steps: Steps,
-) -> tuple[SoftForest, float]:
-    """The forest with other leaf values, and the size of its errors on new rows as a part of that before.
+) -> SoftForest:
+    """The forest with other leaf values.
 
     Parameters
     ----------
@@ -74,33 +74,48 @@ def with_values_fitted_together(
     drawn : returns what the tree with a number has drawn
     targets : tells the unit of the targets
     """
+    used, rest, regression = _regression(forest, rows, drawn, targets, n_jobs)
+    value = forest.value.copy()
+    if len(used):
+        value[forest.children_left < 0] += targets.scale * regression.coefficients(rest, steps)
+    return replace(forest, value=value)
+
+
+def size_of_errors(
+    forest: SoftForest, rows: DistinctRows, drawn: Callable[[int], TreeDraw], targets: RealTargets, n_jobs: int | None
+) -> float:
+    """Size of the errors on new rows after fitting the values of this forest together, as a part of that before."""
+    used, rest, regression = _regression(forest, rows, drawn, targets, n_jobs)
+    few = np.flatnonzero(used < SIGNED_ROWS)
+    if not len(few):
+        return 1.0
+    signs = np.zeros((len(rows.points), N_SIGNS))
+    signs[used[few]] = np.random.default_rng(0).choice([-1.0, 1.0], (len(few), N_SIGNS))
+    before = signs[used] - regression.shares @ _means_in_leaves(forest, rows, drawn, signs[:SIGNED_ROWS], n_jobs)
+    diagonal = regression.diagonal(before, signs[used], few)[:, None]
+    after = (rest - regression.shares @ regression.coefficients(rest, Steps(n_steps=MOST_STEPS))) / diagonal
+    # Rows that count as one differ from one another as before.
+    within = regression.weights @ (rows.squares[used] - (rows.learned.truth[used] ** 2).sum(axis=1))
+    sizes = [(regression.weights @ errors**2).sum() + within for errors in (rest, after)]
+    return float(np.clip(np.sqrt(sizes[1] / sizes[0]), *SIZES)) if sizes[0] > 0.0 else 1.0
+
+
+def _regression(
+    forest: SoftForest, rows: DistinctRows, drawn: Callable[[int], TreeDraw], targets: RealTargets, n_jobs: int | None
+) -> tuple[np.ndarray, np.ndarray, _Ridge]:
+    """Numbers of the rows out of the bag, what is left of their targets, and the regression for it."""
     shares, counts = _shares_of_leaves(forest, rows, drawn, n_jobs)
     used = np.flatnonzero(counts)
+    shares, weights = sparse.diags_array(1.0 / counts[used]) @ shares[used], rows.weights[used]
+    rest = rows.learned.truth[used] - shares @ targets.scaled_predictions(forest.value[forest.children_left < 0])
     if not len(used):
-        return forest, 1.0
-    is_leaf = forest.children_left < 0
-    shares = sparse.diags_array(1.0 / counts[used]) @ shares[used]
-    rest = rows.learned.truth[used] - shares @ targets.scaled_predictions(forest.value[is_leaf])
-    weights = rows.weights[used]
+        return used, rest, _Ridge(shares, weights, 1.0)
     truth = rows.learned.truth[used] - np.average(rows.learned.truth[used], axis=0, weights=weights)
     left, total = ((weights @ part**2).sum() for part in (rest, truth))
     unexplained = left / total if left < total else 1.0
-    regression = _Ridge(shares, weights, max(LEAST_PENALTY, PENALTY * unexplained) / len(forest))
     most = OUTLYING * np.median(np.abs(rest), axis=0)
-    rest = np.clip(rest, -most, most)
-    change = regression.coefficients(rest, steps)
-    value = forest.value.copy()
-    value[is_leaf] += targets.scale * change
-
-    few = np.flatnonzero(used < SIGNED_ROWS)
-    signs = np.zeros((len(counts), N_SIGNS))
-    signs[used[few]] = np.random.default_rng(0).choice([-1.0, 1.0], (len(few), N_SIGNS))
-    means = _means_in_leaves(forest, rows, drawn, signs[:SIGNED_ROWS], n_jobs)
-    diagonal = regression.diagonal(signs[used] - shares @ means, signs[used], few)[:, None]
-    within = weights @ (rows.squares[used] - (rows.learned.truth[used] ** 2).sum(axis=1))  # of rows that count as one
-    before, after = ((weights @ errors**2).sum() + within for errors in (rest, (rest - shares @ change) / diagonal))
-    size = np.sqrt(after / before) if before > 0.0 else 1.0
-    return replace(forest, value=value), float(np.clip(size, *SIZES))
+    penalty = max(LEAST_PENALTY, PENALTY * unexplained) / len(forest)
+    return used, np.clip(rest, -most, most), _Ridge(shares, weights, penalty)
 
 
 @dataclass(frozen=True)
@@ -162,7 +177,7 @@ class _Ridge:
             own = found(c)[few, None] - signs[few] * after[few]
             return float(np.average(own.mean(axis=1), weights=self.weights[few]))
 
-        if not len(few) or above(0.0) <= 0.0:
+        if above(0.0) <= 0.0:
             return np.ones(len(sizes))
         return found(1.0 if above(1.0) >= 0.0 else brentq(above, 0.0, 1.0))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
@@ -170,7 +171,7 @@ class _KernelTree(SearchedKernelModel):
                     tree = rows.grow_tree(problem, choice.limits, steps)
             kernels = self._make_prediction_kernels(widths, data)
             tree = self._pruned(tree, kernels, data)
-            held_out = self._held_out(rows, choice, learned, targets)
+            held_out = partial(self._held_out, rows, choice, learned, targets)
             if trend is not None:
                 learned = Learned.of(targets, trend.trend.predict(data.matrix))
             if _is_refined(tree, passes, learned):
@@ -179,8 +180,8 @@ class _KernelTree(SearchedKernelModel):
             tree = as_sets(tree, self.columns_.n_categories, rows.categories)
             if trend is not None:
                 self._add_trend(tree, trend.trend, targets, rows.total)
-            if held_out is not None and not stages.is_stopped:
-                self._held_out_ = held_out
+            if isinstance(rows, TreeRowsInMemory) and not stages.is_stopped:
+                self._hold_out(len(data.matrix), held_out)
         self.bandwidths_, self._prediction_kernels_, self.tree_ = widths, kernels, tree
         self.n_passes_ = 0 if passes is None else passes.n_passes
 

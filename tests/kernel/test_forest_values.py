@@ -85,9 +85,9 @@ def test_ridge_regression(given, n_outputs, monkeypatch):
     new = table(30, seed=1)[0]
     expected, size, diagonal = slow_predictions(grown, X, y, weights, new)
     np.testing.assert_allclose(refined.predict(new), expected, rtol=1e-7, atol=1e-7)
+    assert refined.rows_held_out().scale == pytest.approx(size, rel=0.08)
     assert means == pytest.approx([diagonal], rel=0.02)
-    assert refined._held_out_.scale == pytest.approx(size, rel=0.08)
-    assert grown._held_out_.scale == 1.0
+    assert grown.rows_held_out().scale == 1.0
     assert np.abs(refined.predict(new) - grown.predict(new)).max() > 0.1
     np.testing.assert_array_equal(refined.forest_.threshold, grown.forest_.threshold)
 
@@ -218,7 +218,7 @@ def test_size_of_errors_of_new_rows():
             X = rng.uniform(-1, 1, (2300, 3))
             y = np.sin(4 * X[:, 0]) * X[:, 1] + X[:, 2] + noise * rng.normal(size=2300)
             grown = forest(n_estimators=40, bandwidth=0.1, random_state=seed).fit(X[:300], y[:300])
-            held = grown._held_out_
+            held = grown.rows_held_out()
             before = np.sqrt(np.mean((held.truth - held.predictions) ** 2))
             after = np.sqrt(np.mean((y[300:] - grown.predict(X[300:])) ** 2))
             found.append([held.scale, after / before])

@@ -128,7 +128,7 @@ def test_errors_that_do_not_fall_are_not_scaled():
 
 def _kept(model):
     """The rows that a fit has kept."""
-    return vars(model)["_held_out_"]
+    return model.rows_held_out()
 
 
 @pytest.mark.parametrize("settings", [name for name in TREES if "with a trend" not in name])
