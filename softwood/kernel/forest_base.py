@@ -27,7 +27,7 @@ from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import Limits
 from softwood.kernel.rows import TreeRows
 from softwood.trees.forest import SoftForest
-from softwood.uncertainty.held_out import HeldOut
+from softwood.uncertainty.held_out import HeldOut, own_copies
 
 
 @estimator
@@ -127,15 +127,16 @@ class KernelForest(SearchedKernelModel):
             draws, held_out = self._grow_forest(stages, rows, limits, before)
             if rows.is_sampled or rows.categories is not None:  # the latter know their own targets
                 return
-            predictions = self._out_of_bag(rows, draws)
+            n = len(rows.data.matrix)
+            data, draws = own_copies(n, rows.data, draws)
+            predictions = self._out_of_bag(data, draws)
             if self.bootstrap and self._wants_oob:
                 self._set_oob(rows, draws, y, *predictions())
             size = self._refine(stages, rows, draws)
             if self.bootstrap and not before and draws.has_rest:  # trees of an earlier fit may have seen other rows
-                every = np.arange(len(rows.data.matrix))
-                held_out = every, lambda: predictions()[0], size or (lambda: 1.0)
+                held_out = np.arange(n), lambda: predictions()[0], size or (lambda: 1.0)
             if held_out is not None:
-                self._hold_out(len(rows.data.matrix), partial(_held_out, rows.data, draws.weights, *held_out))
+                self._hold_out(n, partial(_held_out, data, draws.weights, *held_out))
 
     def _refine(self, stages: Steps, rows: TreeRows, draws: Draws) -> Callable[[], float] | None:
         """Change the finished trees, if they are refined; returns what tells the size of errors after that."""
@@ -287,9 +288,9 @@ class KernelForest(SearchedKernelModel):
     def _wants_oob(self) -> bool:
         return callable(self.oob_score) or bool(self.oob_score)
 
-    def _out_of_bag(self, rows: TreeRows, draws: Draws) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
+    def _out_of_bag(self, data: TrainingData, draws: Draws) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
         """What returns the predictions of the rows out of the bag by the present trees, and the numbers of trees."""
-        forest, data, kernels = self.forest_, rows.data, self._prediction_kernels_
+        forest, kernels = self.forest_, self._prediction_kernels_
 
         @cache
         def found() -> tuple[np.ndarray, np.ndarray]:

@@ -41,7 +41,7 @@ from softwood.kernel.trend import HeldOutTrend, Trend, held_out_trend
 from softwood.trees.forest import SoftForest
 from softwood.trees.pruning import merge_equal_leaves, prune_cost_complexity, pruning_path
 from softwood.trees.tree import SoftTree
-from softwood.uncertainty.held_out import HeldOut
+from softwood.uncertainty.held_out import HeldOut, own_copies
 
 # By default, where the number of leaves is also chosen, a trend of more classes is not tried: it takes long.
 MOST_TREND_OUTPUTS = 10
@@ -171,7 +171,9 @@ class _KernelTree(SearchedKernelModel):
                     tree = rows.grow_tree(problem, choice.limits, steps)
             kernels = self._make_prediction_kernels(widths, data)
             tree = self._pruned(tree, kernels, data)
-            held_out = partial(self._held_out, rows, choice, learned, targets)
+            held_out = None
+            if isinstance(rows, TreeRowsInMemory):
+                held_out = partial(self._held_out, *own_copies(len(data.matrix), rows, choice, learned, targets))
             if trend is not None:
                 learned = Learned.of(targets, trend.trend.predict(data.matrix))
             if _is_refined(tree, passes, learned):
@@ -180,7 +182,7 @@ class _KernelTree(SearchedKernelModel):
             tree = as_sets(tree, self.columns_.n_categories, rows.categories)
             if trend is not None:
                 self._add_trend(tree, trend.trend, targets, rows.total)
-            if isinstance(rows, TreeRowsInMemory) and not stages.is_stopped:
+            if held_out is not None and not stages.is_stopped:
                 self._hold_out(len(data.matrix), held_out)
         self.bandwidths_, self._prediction_kernels_, self.tree_ = widths, kernels, tree
         self.n_passes_ = 0 if passes is None else passes.n_passes

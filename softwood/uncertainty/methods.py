@@ -98,8 +98,8 @@ class CalibratedModel:
     def _hold_out(self, n_rows: int, found: Callable[[], HeldOut | None]) -> None:
         """Keep the held-out rows that `found` returns, if any.
 
-        From tables of few rows, it is kept itself, and called when the rows are needed: in small tables, predicting
-        them is a large part of a fit, and in large ones what it needs for that.
+        With few rows in the table, it is kept itself, and called when the rows are needed: in small tables, predicting
+        them is a large part of a fit, and in large ones, what it needs for that is large. See `own_copies`.
         """
         kept = found if n_rows <= MOST_ROWS else found()
         if kept is not None:

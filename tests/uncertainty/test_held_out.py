@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from softwood import (
     EndToEndTreeClassifier,
@@ -288,3 +289,29 @@ def test_at_most_so_many_rows_are_kept_and_equal_ones_together(monkeypatch):
     y[:150] = np.nan
     assert len(HeldOut.of(X, y, y, np.ones(200)).weights) == 50
     assert HeldOut.of(X, np.full((200, 1), np.nan), y, np.ones(200)) is None
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelForestRegressor(10, random_state=0),
+        KernelForestClassifier(10, random_state=0),
+        KernelTreeRegressor(random_state=0),
+        KernelTreeClassifier(bandwidth=0, refine=False, trend=None, random_state=0),
+        KernelExtraTreesRegressor(10, random_state=0),
+        KernelBoostingRegressor(quality="fast", random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_arrays_that_change_after_the_fit(model):
+    """Held-out rows are predicted when they are first needed; what the user does with the arrays until then is his."""
+    X, y = noisy_rows(150, 12)
+    if hasattr(model, "predict_set"):
+        y = np.column_stack([y > 0, y <= 0]).astype(float)
+    weights, errors = np.ones(150), np.full(X.shape, 0.1)
+    expected = clone(model).fit(X, y, weights, measurement_error=errors).calibration_.scores
+    given = X.copy(), y.copy(), weights.copy(), errors.copy()
+    model.fit(*given[:3], measurement_error=given[3])
+    for array in given:
+        array[:] = 7.0
+    np.testing.assert_array_equal(model.calibration_.scores, expected)
