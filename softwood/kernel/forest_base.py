@@ -22,7 +22,7 @@ from softwood.kernel.base import SearchedKernelModel
 from softwood.kernel.choosing.forest_bandwidth import ChosenScale, ForestChoice
 from softwood.kernel.data.category_statistics import SETS_UP_TO, as_sets
 from softwood.kernel.data.preparation import TrainingData
-from softwood.kernel.growing.bagging import Draws, assemble, draws_of, out_of_bag
+from softwood.kernel.growing.bagging import Draws, assemble, draws_of, out_of_bag, size_of_errors
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import Limits
 from softwood.kernel.rows import TreeRows
@@ -129,12 +129,14 @@ class KernelForest(SearchedKernelModel):
                 return
             n = len(rows.data.matrix)
             data, draws = own_copies(n, rows.data, draws)
-            predictions = self._out_of_bag(data, draws)
+            out_of_bag = self._out_of_bag(data, draws)
             if self.bootstrap and self._wants_oob:
-                self._set_oob(rows, draws, y, *predictions())
+                self._set_oob(rows, draws, y, *out_of_bag()[:2])
             size = self._refine(stages, rows, draws)
             if self.bootstrap and not before and draws.has_rest:  # trees of an earlier fit may have seen other rows
-                held_out = np.arange(n), lambda: predictions()[0], size or (lambda: 1.0)
+                held_out = (
+                    np.arange(n), lambda: out_of_bag()[0], lambda: out_of_bag()[2] * (1.0 if size is None else size())
+                )  # fmt: skip
             if held_out is not None:
                 self._hold_out(n, partial(_held_out, data, draws.weights, *held_out))
 
@@ -288,14 +290,23 @@ class KernelForest(SearchedKernelModel):
     def _wants_oob(self) -> bool:
         return callable(self.oob_score) or bool(self.oob_score)
 
-    def _out_of_bag(self, data: TrainingData, draws: Draws) -> Callable[[], tuple[np.ndarray, np.ndarray]]:
-        """What returns the predictions of the rows out of the bag by the present trees, and the numbers of trees."""
-        forest, kernels = self.forest_, self._prediction_kernels_
+    def _out_of_bag(self, data: TrainingData, draws: Draws) -> Callable[[], tuple[np.ndarray, np.ndarray, float]]:
+        """What predicts the rows out of the bag by the present trees.
+
+        It returns predictions, numbers of trees, and the size of the errors of all trees as a part of that of these.
+        """
+        forest, kernels, targets = self.forest_, self._prediction_kernels_, data.targets
 
         @cache
-        def found() -> tuple[np.ndarray, np.ndarray]:
+        def found() -> tuple[np.ndarray, np.ndarray, float]:
             cells = None if kernels.is_crisp else kernels.cells(data.errors, data.matrix)
-            return out_of_bag(forest, draws, self._seed_, data.matrix, cells, self.n_jobs)[:2]
+            means, counts, variances = out_of_bag(
+                forest, draws, self._seed_, data.matrix, cells, self.n_jobs, targets.scaled_predictions
+            )
+            rows = np.flatnonzero(counts > 1)
+            errors = ((means[rows] - targets.take(rows).matrix()) ** 2).sum(axis=1)
+            size = size_of_errors(errors, counts[rows], variances[rows], len(forest))
+            return targets.in_units(means), counts, size
 
         return found
 

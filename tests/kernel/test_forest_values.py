@@ -85,9 +85,10 @@ def test_ridge_regression(given, n_outputs, monkeypatch):
     new = table(30, seed=1)[0]
     expected, size, diagonal = slow_predictions(grown, X, y, weights, new)
     np.testing.assert_allclose(refined.predict(new), expected, rtol=1e-7, atol=1e-7)
-    assert refined.rows_held_out().scale == pytest.approx(size, rel=0.08)
+    before = grown.rows_held_out().scale  # of few trees
+    assert 0.9 < before < 1.0
+    assert refined.rows_held_out().scale == pytest.approx(before * size, rel=0.08)
     assert means == pytest.approx([diagonal], rel=0.02)
-    assert grown.rows_held_out().scale == 1.0
     assert np.abs(refined.predict(new) - grown.predict(new)).max() > 0.1
     np.testing.assert_array_equal(refined.forest_.threshold, grown.forest_.threshold)
 
