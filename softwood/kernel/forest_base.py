@@ -128,7 +128,7 @@ class KernelForest(SearchedKernelModel):
             if rows.is_sampled or rows.categories is not None:  # the latter know their own targets
                 return
             n = len(rows.data.matrix)
-            data, draws = own_copies(n, rows.data, draws)
+            data, draws = own_copies(rows.data.matrix.size, rows.data, draws)
             out_of_bag = self._out_of_bag(data, draws)
             if self.bootstrap and self._wants_oob:
                 self._set_oob(rows, draws, y, *out_of_bag()[:2])
@@ -138,7 +138,7 @@ class KernelForest(SearchedKernelModel):
                     np.arange(n), lambda: out_of_bag()[0], lambda: out_of_bag()[2] * (1.0 if size is None else size())
                 )  # fmt: skip
             if held_out is not None:
-                self._hold_out(n, partial(_held_out, data, draws.weights, *held_out))
+                self._hold_out(data.matrix.size, partial(_held_out, data, draws.weights, *held_out))
 
     def _refine(self, stages: Steps, rows: TreeRows, draws: Draws) -> Callable[[], float] | None:
         """Change the finished trees, if they are refined; returns what tells the size of errors after that."""

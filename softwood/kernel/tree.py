@@ -173,7 +173,7 @@ class _KernelTree(SearchedKernelModel):
             tree = self._pruned(tree, kernels, data)
             held_out = None
             if isinstance(rows, TreeRowsInMemory):
-                held_out = partial(self._held_out, *own_copies(len(data.matrix), rows, choice, learned, targets))
+                held_out = partial(self._held_out, *own_copies(data.matrix.size, rows, choice, learned, targets))
             if trend is not None:
                 learned = Learned.of(targets, trend.trend.predict(data.matrix))
             if _is_refined(tree, passes, learned):
@@ -183,7 +183,7 @@ class _KernelTree(SearchedKernelModel):
             if trend is not None:
                 self._add_trend(tree, trend.trend, targets, rows.total)
             if held_out is not None and not stages.is_stopped:
-                self._hold_out(len(data.matrix), held_out)
+                self._hold_out(data.matrix.size, held_out)
         self.bandwidths_, self._prediction_kernels_, self.tree_ = widths, kernels, tree
         self.n_passes_ = 0 if passes is None else passes.n_passes
 

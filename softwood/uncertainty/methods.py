@@ -19,7 +19,7 @@ from softwood.uncertainty.calibration import Calibration, ErrorCalibration, Shar
 from softwood.uncertainty.distribution import Distribution, check_levels
 from softwood.uncertainty.folds import equal_rows, folds
 from softwood.uncertainty.groups import Groups
-from softwood.uncertainty.held_out import MOST_ROWS, HeldOut
+from softwood.uncertainty.held_out import FEW_CELLS, HeldOut
 from softwood.uncertainty.levels import check_coverage
 from softwood.uncertainty.spread import LEAST_ROWS, Spread, constant_spread, learn_spread
 
@@ -95,13 +95,13 @@ class CalibratedModel:
         self._scores_ = found
         return self
 
-    def _hold_out(self, n_rows: int, found: Callable[[], HeldOut | None]) -> None:
+    def _hold_out(self, n_cells: int, found: Callable[[], HeldOut | None]) -> None:
         """Keep the held-out rows that `found` returns, if any.
 
-        With few rows in the table, it is kept itself, and called when the rows are needed: in small tables, predicting
+        With few cells in the table, it is kept itself, and called when the rows are needed: in small tables, predicting
         them is a large part of a fit, and in large ones, what it needs for that is large. See `own_copies`.
         """
-        kept = found if n_rows <= MOST_ROWS else found()
+        kept = found if n_cells <= FEW_CELLS else found()
         if kept is not None:
             self._held_out_ = kept
 

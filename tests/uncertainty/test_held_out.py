@@ -315,3 +315,14 @@ def test_arrays_that_change_after_the_fit(model):
     for array in given:
         array[:] = 7.0
     np.testing.assert_array_equal(model.calibration_.scores, expected)
+
+
+@pytest.mark.parametrize("model", [KernelForestRegressor(10, random_state=0), KernelTreeRegressor(random_state=0)])
+def test_rows_of_large_tables_are_predicted_in_the_fit(model, monkeypatch):
+    X, y = noisy_rows(150, 13)
+    assert callable(vars(model.fit(X, y))["_held_out_"])
+    later = model.calibration_.scores
+    monkeypatch.setattr(held_out, "FEW_CELLS", 0)
+    monkeypatch.setattr("softwood.uncertainty.methods.FEW_CELLS", 0)
+    assert isinstance(vars(model.fit(X, y))["_held_out_"], HeldOut)
+    np.testing.assert_array_equal(model.calibration_.scores, later)
