@@ -83,7 +83,7 @@ def sections(lines: list[dict[str, Any]]) -> dict[str, str]:
     score, crps = means["interval_score"].unstack("model"), means["crps"].unstack("model").dropna(axis=1, how="all")
     return {
         "coverage": _coverages(all_folds),
-        "scores": _against(score),
+        "scores": _against(frame.set_index(["data_set", "fold", "model"])["interval_score"].unstack("model")),
         "crps": _ranks(crps),
         "tables": _tables(score, crps),
     }
@@ -111,13 +111,14 @@ def _coverages(means: pd.DataFrame) -> str:
 
 
 def _against(score: pd.DataFrame) -> str:
+    """Tables on which each model of softwood is better, over the folds that both have."""
     others = [name for name in MODELS if name in score.columns and name not in OURS]
     rows = []
     for own in OURS:
         if own in score.columns:
             cells = []
             for other in others:
-                both = score[[own, other]].dropna()
+                both = score[[own, other]].dropna().groupby("data_set").mean()
                 cells.append(f"{(both[own] < both[other]).sum()} of {len(both)}")
             rows.append([own, *cells])
     return table_of(["", *others], rows)
