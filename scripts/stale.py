@@ -78,6 +78,18 @@ def boosting() -> File:
     return File(run, run.RUNS, "model", frozenset({OURS}))
 
 
+def intervals() -> File:
+    from comparisons.intervals import run
+
+    return File(run, run.RUNS, "model", frozenset(run.OURS))
+
+
+def sets() -> File:
+    from comparisons.intervals import sets
+
+    return File(sets, sets.RUNS, "model", frozenset(name for name in sets.MODELS if name.startswith("softwood")))
+
+
 def small_trees() -> File:
     from comparisons.small_trees import run
     from comparisons.small_trees.models import SOFTWOOD
@@ -96,7 +108,7 @@ FILES: dict[str, Callable[[], File]] = {
     file.__name__: file
     for file in (
         kernel_density, soft_decision_tree, one_stage, probabilistic_forest, soft_hoeffding, soft_hoeffding_options,
-        boosting, small_trees, streams,
+        boosting, intervals, sets, small_trees, streams,
     )
 }  # fmt: skip
 

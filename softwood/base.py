@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -78,7 +78,8 @@ class TreeEstimator(BaseEstimator):
     tree_: SoftTree
     columns_: Columns
     n_features_in_: int
-    _held_out_: HeldOut  # only if `fit` has predictions of rows by models that did not learn from them
+    # Only if `fit` has predictions of rows by models that did not learn from them: these, or what returns them.
+    _held_out_: HeldOut | Callable[[], HeldOut | None]
 
     def _read_targets(self, y: Any, weights: np.ndarray) -> ClassTargets | RealTargets:
         raise NotImplementedError

@@ -83,7 +83,7 @@ def sections(lines: list[dict[str, Any]]) -> dict[str, str]:
     score, crps = means["interval_score"].unstack("model"), means["crps"].unstack("model").dropna(axis=1, how="all")
     return {
         "coverage": _coverages(all_folds),
-        "scores": _against(score),
+        "scores": _against(frame.set_index(["data_set", "fold", "model"])["interval_score"].unstack("model")),
         "crps": _ranks(crps),
         "tables": _tables(score, crps),
     }
@@ -107,26 +107,27 @@ def _coverages(means: pd.DataFrame) -> str:
             near = (found - coverage).abs() <= 0.03
             row.append(f"{found.mean():.3f} ({100 * near.mean():.0f} %)" if len(found) else "")
         rows.append([*row, f"{own['seconds'].median():.2f}"])
-    return _table(["", "tables", *(f"asked for {coverage:g}" for coverage in COVERAGES), "seconds"], rows)
+    return table_of(["", "tables", *(f"asked for {coverage:g}" for coverage in COVERAGES), "seconds"], rows)
 
 
 def _against(score: pd.DataFrame) -> str:
+    """Tables on which each model of softwood is better, over the folds that both have."""
     others = [name for name in MODELS if name in score.columns and name not in OURS]
     rows = []
     for own in OURS:
         if own in score.columns:
             cells = []
             for other in others:
-                both = score[[own, other]].dropna()
+                both = score[[own, other]].dropna().groupby("data_set").mean()
                 cells.append(f"{(both[own] < both[other]).sum()} of {len(both)}")
             rows.append([own, *cells])
-    return _table(["", *others], rows)
+    return table_of(["", *others], rows)
 
 
 def _ranks(crps: pd.DataFrame) -> str:
     both = crps.dropna()
     ranks = both.rank(axis=1).mean().sort_values()
-    return _table(
+    return table_of(
         ["", "mean rank", "mean CRPS"], [[k, f"{ranks[k]:.2f}", f"{both[k].mean():.4f}"] for k in ranks.index]
     )
 
@@ -136,7 +137,7 @@ def _tables(score: pd.DataFrame, crps: pd.DataFrame) -> str:
     for title, frame in (("interval score at coverage 0.9", score), ("CRPS", crps)):
         names = [name for name in MODELS if name in frame.columns]
         rows = [[table, *(_number(frame.loc[table, name]) for name in names)] for table in frame.index]
-        parts.append(_table([title, *names], rows))
+        parts.append(table_of([title, *names], rows))
     return "\n\n".join(parts)
 
 
@@ -144,7 +145,8 @@ def _number(value: float) -> str:
     return "" if np.isnan(value) else f"{value:.3f}"
 
 
-def _table(head: list[str], rows: list[list[str]]) -> str:
+def table_of(head: list[str], rows: list[list[str]]) -> str:
+    """A table in Markdown."""
     lines = [head, ["---"] * len(head), *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 

@@ -13,6 +13,9 @@ import numpy as np
 
 Owner = TypeVar("Owner")
 
+# So many characters of a wrong value are shown.
+MOST_SHOWN = 200
+
 
 def parameter(default: Any, check: Callable[..., Any], **limits: Any) -> Any:
     """A field of a dataclass with its check: a function of this module that is called with `limits`; see `checked`."""
@@ -32,9 +35,10 @@ def checked(owner: Owner) -> Owner:
 
 
 def parameter_error(owner: object, name: str, expected: str, found: Any) -> ValueError:
-    """An error that names the parameter, what was expected and what was found; functions are shown by their name."""
+    """An error that names the parameter, what was expected and what was found, of long values only the beginning."""
     of = owner if isinstance(owner, str) else type(owner).__name__
-    return ValueError(f"The {name!r} parameter of {of} must be {expected}. Got {found!r} instead.")
+    shown = repr(found) if len(repr(found)) <= MOST_SHOWN else repr(found)[:MOST_SHOWN] + " ..."
+    return ValueError(f"The {name!r} parameter of {of} must be {expected}. Got {shown} instead.")
 
 
 def is_real(value: Any) -> bool:

@@ -147,7 +147,7 @@ class KernelModel(BatchEstimator):
         """What is known about the rows in parts, and the binned sample."""
         for spec in (self.measurement_error, measurement_error):
             if not are_by_column(spec):
-                expected = "a number or a function for each column with growth='level'"
+                expected = "a number or a function for each column, not errors of single cells, with growth='level'"
                 raise parameter_error(self, "measurement_error", expected, spec)
         for j in columns_of_many(self.columns_.n_categories).tolist():
             raise ValueError(

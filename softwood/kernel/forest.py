@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import field
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from softwood.core.steps import Steps
 from softwood.core.targets import RealTargets
 from softwood.kernel.base import SearchedKernelClassifier, SearchedKernelRegressor
 from softwood.kernel.forest_base import KernelForest
-from softwood.kernel.forest_values import MOST_STEPS, with_values_fitted_together
+from softwood.kernel.forest_values import MOST_STEPS, TreeDraw, size_of_errors, with_values_fitted_together
 from softwood.kernel.growing.bagging import Draws, tree_seed
 from softwood.kernel.growing.problem import Limits
 from softwood.kernel.refining import DistinctRows, Learned
@@ -142,22 +143,25 @@ class KernelForestRegressor(SearchedKernelRegressor, KernelForest):
         if self.refine not in ("auto", False):
             raise self._no_level("refine", "'auto' or False")
 
-    def _refine(self, stages: Steps, rows: TreeRows, draws: Draws) -> None:
+    def _refine(self, stages: Steps, rows: TreeRows, draws: Draws) -> Callable[[], float] | None:
         is_refined = isinstance(self.bandwidth, str) and self.bootstrap if self.refine == "auto" else self.refine
         if not is_refined or stages.is_stopped:
-            return
+            return None
         data, kernels = rows.data, self._prediction_kernels_
         assert isinstance(data.targets, RealTargets)
         cells = None if kernels.is_crisp else kernels.cells(data.errors, data.matrix)
         distinct = DistinctRows.of(data.matrix, cells, Learned.of(data.targets), draws.weights, rows.seed)
 
-        def out_of_bag(number: int) -> np.ndarray:
-            return np.unique(distinct.place[draws.rest(draws.masses(tree_seed(rows.seed, number)))])
+        def drawn(number: int) -> TreeDraw:
+            masses = draws.masses(tree_seed(rows.seed, number))
+            which = np.flatnonzero(masses)
+            sums = np.bincount(distinct.place[which], weights=masses[which], minlength=len(distinct.points))
+            return TreeDraw(sums, np.unique(distinct.place[draws.rest(masses)]))
 
+        grown = self.forest_, distinct, drawn, data.targets, self.n_jobs
         with stages.stage("refine", "step", MOST_STEPS) as steps:
-            self.forest_ = with_values_fitted_together(
-                self.forest_, distinct, out_of_bag, data.targets, self.n_jobs, steps
-            )
+            self.forest_ = with_values_fitted_together(*grown, steps)
+        return partial(size_of_errors, *grown)
 
 
 @estimator

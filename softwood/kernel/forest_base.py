@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import cache, partial
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
@@ -20,12 +21,13 @@ from softwood.core.targets import ClassTargets
 from softwood.kernel.base import SearchedKernelModel
 from softwood.kernel.choosing.forest_bandwidth import ChosenScale, ForestChoice
 from softwood.kernel.data.category_statistics import SETS_UP_TO, as_sets
-from softwood.kernel.growing.bagging import Draws, assemble, draws_of, out_of_bag
+from softwood.kernel.data.preparation import TrainingData
+from softwood.kernel.growing.bagging import Draws, assemble, draws_of, out_of_bag, size_of_errors
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import Limits
 from softwood.kernel.rows import TreeRows
 from softwood.trees.forest import SoftForest
-from softwood.uncertainty.held_out import HeldOut
+from softwood.uncertainty.held_out import HeldOut, own_copies
 
 
 @estimator
@@ -125,33 +127,29 @@ class KernelForest(SearchedKernelModel):
             draws, held_out = self._grow_forest(stages, rows, limits, before)
             if rows.is_sampled or rows.categories is not None:  # the latter know their own targets
                 return
-            is_new = not before and draws.has_rest
-            if self.bootstrap and (self._wants_oob or is_new):
-                self._set_oob(rows, draws, y, is_new=is_new)
-            if held_out is not None and not is_new:
-                which, scaled, size = held_out
-                self._keep_held_out(rows, which, rows.data.targets.in_units(scaled), draws, size)
-            self._refine(stages, rows, draws)
+            n = len(rows.data.matrix)
+            data, draws = own_copies(rows.data.matrix.size, rows.data, draws)
+            out_of_bag = self._out_of_bag(data, draws)
+            if self.bootstrap and self._wants_oob:
+                self._set_oob(rows, draws, y, *out_of_bag()[:2])
+            size = self._refine(stages, rows, draws)
+            if self.bootstrap and not before and draws.has_rest:  # trees of an earlier fit may have seen other rows
+                held_out = (
+                    np.arange(n), lambda: out_of_bag()[0], lambda: out_of_bag()[2] * (1.0 if size is None else size())
+                )  # fmt: skip
+            if held_out is not None:
+                self._hold_out(data.matrix.size, partial(_held_out, data, draws.weights, *held_out))
 
-    def _refine(self, stages: Steps, rows: TreeRows, draws: Draws) -> None:
-        """Change the finished trees, if they are refined."""
-
-    def _keep_held_out(
-        self, rows: TreeRows, which: np.ndarray, predictions: np.ndarray, draws: Draws, size: float = 1.0
-    ) -> None:
-        """Keep predictions of rows by trees that have not seen them, for intervals and sets."""
-        data = rows.data
-        truth = data.targets.in_units(data.targets.matrix()[which])
-        found = HeldOut.of(data.matrix[which], predictions, truth, draws.weights[which])
-        if found is not None:
-            self._held_out_ = replace(found, scale=size)
+    def _refine(self, stages: Steps, rows: TreeRows, draws: Draws) -> Callable[[], float] | None:
+        """Change the finished trees, if they are refined; returns what tells the size of errors after that."""
+        return None
 
     def _grow_forest(
         self, stages: Steps, rows: TreeRows, limits: Limits, before: dict[str, Any]
-    ) -> tuple[Draws, tuple[np.ndarray, np.ndarray, float] | None]:
+    ) -> tuple[Draws, tuple[np.ndarray, Callable[[], np.ndarray], Callable[[], float]] | None]:
         """Choose the bandwidth and grow the trees.
 
-        Returns how their rows were drawn, and the predictions of held-out rows that the choice has made.
+        Returns how their rows were drawn, and the arguments of `_held_out` if the choice has predicted held-out rows.
         """
         data = rows.data
         limits = replace(
@@ -193,7 +191,10 @@ class KernelForest(SearchedKernelModel):
             self.__dict__.update(forest_of(grown, consume=True))
             raise
         self.__dict__.update(forest_of(grown, consume=True))
-        return draws, None if stages.is_stopped else chosen.held_out
+        if stages.is_stopped or chosen.held_out is None:
+            return draws, None
+        which, scaled, size = chosen.held_out
+        return draws, (which, lambda: data.targets.in_units(scaled), lambda: size)
 
     # Parameters
 
@@ -289,21 +290,31 @@ class KernelForest(SearchedKernelModel):
     def _wants_oob(self) -> bool:
         return callable(self.oob_score) or bool(self.oob_score)
 
-    def _set_oob(self, rows: TreeRows, draws: Draws, y: Any, *, is_new: bool) -> None:
-        """Predict the rows out of the bag: for intervals and sets if `is_new`, and for the score if it is wanted.
+    def _out_of_bag(self, data: TrainingData, draws: Draws) -> Callable[[], tuple[np.ndarray, np.ndarray, float]]:
+        """What predicts the rows out of the bag by the present trees.
 
-        Trees of an earlier fit may have seen other rows.
+        It returns predictions, numbers of trees, and the size of the errors of all trees as a part of that of these.
         """
-        data, numbers = rows.data, rows.numbers
-        kernels = self._prediction_kernels_
-        cells = None if kernels.is_crisp else kernels.cells(data.errors, data.matrix)
-        found, counts, _ = out_of_bag(self.forest_, draws, self._seed_, data.matrix, cells, self.n_jobs)
+        forest, kernels, targets = self.forest_, self._prediction_kernels_, data.targets
+
+        @cache
+        def found() -> tuple[np.ndarray, np.ndarray, float]:
+            cells = None if kernels.is_crisp else kernels.cells(data.errors, data.matrix)
+            means, counts, variances = out_of_bag(
+                forest, draws, self._seed_, data.matrix, cells, self.n_jobs, targets.scaled_predictions
+            )
+            rows = np.flatnonzero(counts > 1)
+            errors = ((means[rows] - targets.take(rows).matrix()) ** 2).sum(axis=1)
+            size = size_of_errors(errors, counts[rows], variances[rows], len(forest))
+            return targets.in_units(means), counts, size
+
+        return found
+
+    def _set_oob(self, rows: TreeRows, draws: Draws, y: Any, found: np.ndarray, counts: np.ndarray) -> None:
+        """Set what is known from the predictions of the rows out of the bag, and the score."""
+        numbers = rows.numbers
         assert numbers is not None
         truth = np.asarray(y)[numbers]
-        if is_new:
-            self._keep_held_out(rows, np.arange(len(found)), found, draws)
-        if not self._wants_oob:
-            return
         if np.any(counts == 0):
             warnings.warn(
                 "Some rows are in the bag of every tree and have no out-of-bag prediction; more trees would help.",
@@ -356,3 +367,16 @@ class KernelForest(SearchedKernelModel):
 
     def __len__(self) -> int:
         return len(self._finished)
+
+
+def _held_out(
+    data: TrainingData,
+    weights: np.ndarray,
+    which: np.ndarray,
+    predictions: Callable[[], np.ndarray],
+    size: Callable[[], float],
+) -> HeldOut | None:
+    """Predictions of rows by trees that have not seen them, and the size of the errors of the finished forest."""
+    truth = data.targets.in_units(data.targets.matrix()[which])
+    found = HeldOut.of(data.matrix[which], predictions(), truth, weights[which])
+    return None if found is None else replace(found, scale=size())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Literal
 
@@ -40,7 +41,7 @@ from softwood.kernel.trend import HeldOutTrend, Trend, held_out_trend
 from softwood.trees.forest import SoftForest
 from softwood.trees.pruning import merge_equal_leaves, prune_cost_complexity, pruning_path
 from softwood.trees.tree import SoftTree
-from softwood.uncertainty.held_out import HeldOut
+from softwood.uncertainty.held_out import HeldOut, own_copies
 
 # By default, where the number of leaves is also chosen, a trend of more classes is not tried: it takes long.
 MOST_TREND_OUTPUTS = 10
@@ -170,7 +171,9 @@ class _KernelTree(SearchedKernelModel):
                     tree = rows.grow_tree(problem, choice.limits, steps)
             kernels = self._make_prediction_kernels(widths, data)
             tree = self._pruned(tree, kernels, data)
-            held_out = self._held_out(rows, choice, learned, targets)
+            held_out = None
+            if isinstance(rows, TreeRowsInMemory):
+                held_out = partial(self._held_out, *own_copies(data.matrix.size, rows, choice, learned, targets))
             if trend is not None:
                 learned = Learned.of(targets, trend.trend.predict(data.matrix))
             if _is_refined(tree, passes, learned):
@@ -180,7 +183,7 @@ class _KernelTree(SearchedKernelModel):
             if trend is not None:
                 self._add_trend(tree, trend.trend, targets, rows.total)
             if held_out is not None and not stages.is_stopped:
-                self._held_out_ = held_out
+                self._hold_out(data.matrix.size, held_out)
         self.bandwidths_, self._prediction_kernels_, self.tree_ = widths, kernels, tree
         self.n_passes_ = 0 if passes is None else passes.n_passes
 

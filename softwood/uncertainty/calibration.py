@@ -96,14 +96,18 @@ class ErrorCalibration(Calibration):
         """
         level = 0.5 + 0.5 * coverage
         spread = self.spread.of(matrix, predictions)
-        ends = np.empty((len(predictions), 2, len(sources[0])))
-        for side, (sign, outputs) in enumerate(zip((-1.0, 1.0), sources, strict=True)):
-            for target, k in enumerate(outputs.tolist()):
-                bound = self.bounds(k, level, members, sign)
-                ends[:, side, target] = predictions[:, k] + sign * bound * spread[:, k]
-        if not all_finite(ends):
+        low, high = (
+            np.column_stack(
+                [
+                    predictions[:, k] + sign * self.bounds(k, level, members, sign) * spread[:, k]
+                    for k in outputs.tolist()
+                ]
+            )
+            for sign, outputs in zip((-1.0, 1.0), sources, strict=True)
+        )
+        if not all_finite(low) or not all_finite(high):
             warn_of_few(self.weights, level, coverage, "intervals are infinite")
-        return np.stack([ends.min(axis=1), ends.max(axis=1)], axis=1)  # quantiles of boosting may cross
+        return np.stack([np.minimum(low, high), np.maximum(low, high)], axis=1)  # quantiles of boosting may cross
 
     def distribution(self, matrix: np.ndarray, predictions: np.ndarray, levels: np.ndarray | None) -> Distribution:
         """Distributions of one target; `levels` are those of the outputs, if these are quantiles."""

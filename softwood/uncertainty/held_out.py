@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import deepcopy
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +13,13 @@ from softwood.uncertainty.folds import equal_rows
 
 # So many rows are kept at most.
 MOST_ROWS = 20_000
+# In tables of at most so many cells, they are predicted when they are first needed.
+FEW_CELLS = 1_000_000
+
+
+def own_copies(n_cells: int, *data: Any) -> Any:
+    """What the held-out rows of a small table are predicted from later: arrays of the user may change until then."""
+    return deepcopy(data) if n_cells <= FEW_CELLS else data
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -18,7 +19,7 @@ from softwood.uncertainty.calibration import Calibration, ErrorCalibration, Shar
 from softwood.uncertainty.distribution import Distribution, check_levels
 from softwood.uncertainty.folds import equal_rows, folds
 from softwood.uncertainty.groups import Groups
-from softwood.uncertainty.held_out import HeldOut
+from softwood.uncertainty.held_out import FEW_CELLS, HeldOut
 from softwood.uncertainty.levels import check_coverage
 from softwood.uncertainty.spread import LEAST_ROWS, Spread, constant_spread, learn_spread
 
@@ -94,9 +95,29 @@ class CalibratedModel:
         self._scores_ = found
         return self
 
+    def _hold_out(self, n_cells: int, found: Callable[[], HeldOut | None]) -> None:
+        """Keep the held-out rows that `found` returns, if any.
+
+        With few cells in the table, it is kept itself, and called when the rows are needed: in small tables, predicting
+        them is a large part of a fit, and in large ones, what it needs for that is large. See `own_copies`.
+        """
+        kept = found if n_cells <= FEW_CELLS else found()
+        if kept is not None:
+            self._held_out_ = kept
+
+    def rows_held_out(self) -> HeldOut | None:
+        """Held-out rows that `fit` has kept, until the scores are computed."""
+        kept: Any = vars(self).get("_held_out_")
+        found: HeldOut | None = kept() if callable(kept) else kept
+        if found is not None:
+            self._held_out_ = found
+        elif kept is not None:
+            del self._held_out_
+        return found
+
     def settle_scores(self) -> None:
         """Compute the scores of the rows that `fit` has kept, and drop the rows."""
-        rows: HeldOut | None = vars(self).get("_held_out_")
+        rows = self.rows_held_out()
         if rows is None:
             return
         found = self._scored(rows.matrix, rows.predictions, rows.truth, rows.weights, is_cross=True)[1]
@@ -134,7 +155,7 @@ class CalibratedModel:
     @property
     def has_scores(self) -> bool:
         """Whether intervals, sets and distributions of errors can be predicted."""
-        return not {"_held_out_", "_scores_"}.isdisjoint(vars(self))
+        return "_scores_" in vars(self) or self.rows_held_out() is not None
 
     def _calibrated_predictions(self, matrix: np.ndarray, widths: np.ndarray | None) -> np.ndarray:
         """Predictions for encoded rows, (n, n_outputs)."""

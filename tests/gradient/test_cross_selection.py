@@ -60,7 +60,7 @@ def test_losses_of_validation_rows_are_those_of_new_ones(n_classes, options):
     for seed in range(24):
         rows = slice(250 * seed, 250 * seed + 250)
         model = SoftTreeClassifier(random_state=seed, **options).fit(X[rows], y[rows])
-        kept = vars(model)["_held_out_"]
+        kept = model.rows_held_out()
         found.append(-np.log(np.maximum((kept.predictions * kept.truth).sum(axis=1), 1e-9)).mean())
         new.append(-np.log(model.predict_proba(X[6000:])[np.arange(2000), y[6000:]]).mean())
     assert np.mean(found) == pytest.approx(np.mean(new), rel=0.08)

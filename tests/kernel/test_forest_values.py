@@ -25,18 +25,25 @@ def forest(refine=True, **given):
 
 
 def slow_predictions(grown, X, y, weights, new):
-    """The same ridge regression with dense matrices of all rows and leaves, solved directly."""
+    """The same ridge regression with dense matrices of all rows and leaves, solved directly.
+
+    Returns the predictions of new rows, the size of their errors from those that leave out the target of each row, and
+    the mean by which the latter are divided.
+    """
     X, y, weights = (array[weights > 0] for array in (X, y, weights))
-    sums, counts, leaves = [], np.zeros(len(X)), []
+    sums, counts, leaves, means = [], np.zeros(len(X)), [], []
     widths, new_widths = (grown._read_points(rows)[1] for rows in (X, new))
     with grown._rows(X, y, weights, None) as rows:
         draws = grown._draws(rows)
     for number, tree in enumerate(grown.forest_):
         is_out = np.zeros(len(X))
-        is_out[draws.rest(draws.masses(tree_seed(grown._seed_, number)))] = 1.0
+        masses = draws.masses(tree_seed(grown._seed_, number))
+        is_out[draws.rest(masses)] = 1.0
         counts += is_out
         own = tree.children_left < 0
-        sums.append(is_out[:, None] * tree.memberships(X, widths=widths).toarray()[:, own])
+        shares = tree.memberships(X, widths=widths).toarray()[:, own]
+        sums.append(is_out[:, None] * shares)
+        means.append((masses[:, None] * shares / tree.mass[own]).T)
         leaves.append(tree.memberships(new, widths=new_widths).toarray()[:, own])
     Y = y.reshape(len(X), -1)
     shares = np.hstack(sums) / np.maximum(counts, 1)[:, None]
@@ -47,9 +54,12 @@ def slow_predictions(grown, X, y, weights, new):
     penalty = max(1.0, 10.0 * min(1.0, (w @ r**2).sum() / spread)) / len(grown.forest_)
     most = 10.0 * np.median(np.abs(r), axis=0)
     r = np.clip(r, -most, most)
-    change = np.linalg.solve(A.T @ (w[:, None] * A) + penalty * np.eye(A.shape[1]), A.T @ (w[:, None] * r))
-    found = np.hstack(leaves) @ (value + change) / len(grown.forest_)
-    return found if y.ndim > 1 else found[:, 0]
+    fit = np.linalg.solve(A.T @ (w[:, None] * A) + penalty * np.eye(A.shape[1]), A.T * w)
+    found = np.hstack(leaves) @ (value + fit @ r) / len(grown.forest_)
+    S, K = A @ fit, A @ np.vstack(means)[:, kept]
+    own = 1.0 - S.diagonal() - K.diagonal() + (S @ K).diagonal()
+    size = np.sqrt((w @ ((r - S @ r) / own[:, None]) ** 2).sum() / (w @ r**2).sum())
+    return found if y.ndim > 1 else found[:, 0], size, np.average(own, weights=w)
 
 
 @pytest.mark.parametrize(
@@ -58,13 +68,27 @@ def slow_predictions(grown, X, y, weights, new):
 @pytest.mark.parametrize("n_outputs", [1, 2])
 def test_ridge_regression(given, n_outputs, monkeypatch):
     monkeypatch.setattr(forest_values, "SMALL", 1e-10)
+    monkeypatch.setattr(forest_values, "N_SIGNS", 500)
+    monkeypatch.setattr(forest_values, "MOST_STEPS", 300)
     monkeypatch.setattr("softwood.kernel.forest.MOST_STEPS", 300)
+    found, means = forest_values._Ridge.diagonal, []
+
+    def diagonal_of(regression, *given):
+        own = found(regression, *given)
+        means.append(np.average(own, weights=regression.weights))
+        return own
+
+    monkeypatch.setattr(forest_values._Ridge, "diagonal", diagonal_of)
     X, y = table(n_outputs=n_outputs)
     weights = np.random.default_rng(1).integers(0, 3, len(X)).astype(float)
     grown, refined = (forest(refine, **given).fit(X, y, weights) for refine in (False, True))
     new = table(30, seed=1)[0]
-    expected = slow_predictions(grown, X, y, weights, new)
+    expected, size, diagonal = slow_predictions(grown, X, y, weights, new)
     np.testing.assert_allclose(refined.predict(new), expected, rtol=1e-7, atol=1e-7)
+    before = grown.rows_held_out().scale  # of few trees
+    assert 0.9 < before < 1.0
+    assert refined.rows_held_out().scale == pytest.approx(before * size, rel=0.08)
+    assert means == pytest.approx([diagonal], rel=0.02)
     assert np.abs(refined.predict(new) - grown.predict(new)).max() > 0.1
     np.testing.assert_array_equal(refined.forest_.threshold, grown.forest_.threshold)
 
@@ -72,7 +96,7 @@ def test_ridge_regression(given, n_outputs, monkeypatch):
 def test_few_steps_suffice():
     X, y = table(120)
     new = table(200, seed=1)[0]
-    expected = slow_predictions(forest(False).fit(X, y), X, y, np.ones(len(X)), new)
+    expected, *_ = slow_predictions(forest(False).fit(X, y), X, y, np.ones(len(X)), new)
     np.testing.assert_allclose(forest().fit(X, y).predict(new), expected, atol=0.01 * y.std())
 
 
@@ -152,7 +176,7 @@ def test_an_interrupt_leaves_the_grown_forest(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(forest_values, "_ridge", interrupted)
+    monkeypatch.setattr(forest_values._Ridge, "coefficients", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, y)
     assert model.forest_ is before or len(model.forest_) == 12
@@ -184,3 +208,21 @@ def test_columns_of_many_categories_are_not_refined():
     np.testing.assert_array_equal(auto.predict(frame), plain.predict(frame))
     with pytest.raises(ValueError, match=r"'refine' parameter of .* must be False with columns of more than 255"):
         forest().fit(frame, y)
+
+
+def test_size_of_errors_of_new_rows():
+    """The errors out of the bag, scaled, are those of new rows, where refining gains much and where it does not."""
+    for noise, is_gain in ((0.1, True), (20.0, False)):
+        found = []
+        for seed in range(6):
+            rng = np.random.default_rng(seed)
+            X = rng.uniform(-1, 1, (2300, 3))
+            y = np.sin(4 * X[:, 0]) * X[:, 1] + X[:, 2] + noise * rng.normal(size=2300)
+            grown = forest(n_estimators=40, bandwidth=0.1, random_state=seed).fit(X[:300], y[:300])
+            held = grown.rows_held_out()
+            before = np.sqrt(np.mean((held.truth - held.predictions) ** 2))
+            after = np.sqrt(np.mean((y[300:] - grown.predict(X[300:])) ** 2))
+            found.append([held.scale, after / before])
+        size, truth = np.mean(found, axis=0)
+        assert size == pytest.approx(truth, abs=0.04), noise
+        assert (truth < 0.95) == is_gain

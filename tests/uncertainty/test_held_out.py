@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from softwood import (
     EndToEndTreeClassifier,
@@ -128,7 +129,7 @@ def test_errors_that_do_not_fall_are_not_scaled():
 
 def _kept(model):
     """The rows that a fit has kept."""
-    return vars(model)["_held_out_"]
+    return model.rows_held_out()
 
 
 @pytest.mark.parametrize("settings", [name for name in TREES if "with a trend" not in name])
@@ -288,3 +289,40 @@ def test_at_most_so_many_rows_are_kept_and_equal_ones_together(monkeypatch):
     y[:150] = np.nan
     assert len(HeldOut.of(X, y, y, np.ones(200)).weights) == 50
     assert HeldOut.of(X, np.full((200, 1), np.nan), y, np.ones(200)) is None
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelForestRegressor(10, random_state=0),
+        KernelForestClassifier(10, random_state=0),
+        KernelTreeRegressor(random_state=0),
+        KernelTreeClassifier(bandwidth=0, refine=False, trend=None, random_state=0),
+        KernelExtraTreesRegressor(10, random_state=0),
+        KernelBoostingRegressor(quality="fast", random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_arrays_that_change_after_the_fit(model):
+    """Held-out rows are predicted when they are first needed; what the user does with the arrays until then is his."""
+    X, y = noisy_rows(150, 12)
+    if hasattr(model, "predict_set"):
+        y = np.column_stack([y > 0, y <= 0]).astype(float)
+    weights, errors = np.ones(150), np.full(X.shape, 0.1)
+    expected = clone(model).fit(X, y, weights, measurement_error=errors).calibration_.scores
+    given = X.copy(), y.copy(), weights.copy(), errors.copy()
+    model.fit(*given[:3], measurement_error=given[3])
+    for array in given:
+        array[:] = 7.0
+    np.testing.assert_array_equal(model.calibration_.scores, expected)
+
+
+@pytest.mark.parametrize("model", [KernelForestRegressor(10, random_state=0), KernelTreeRegressor(random_state=0)])
+def test_rows_of_large_tables_are_predicted_in_the_fit(model, monkeypatch):
+    X, y = noisy_rows(150, 13)
+    assert callable(vars(model.fit(X, y))["_held_out_"])
+    later = model.calibration_.scores
+    monkeypatch.setattr(held_out, "FEW_CELLS", 0)
+    monkeypatch.setattr("softwood.uncertainty.methods.FEW_CELLS", 0)
+    assert isinstance(vars(model.fit(X, y))["_held_out_"], HeldOut)
+    np.testing.assert_array_equal(model.calibration_.scores, later)

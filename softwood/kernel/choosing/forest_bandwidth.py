@@ -17,7 +17,7 @@ import numpy as np
 from softwood.core.steps import Step, Steps
 from softwood.kernel.choosing.bandwidth import best_of, grid_and_beyond
 from softwood.kernel.data.preparation import TrainingData
-from softwood.kernel.growing.bagging import Draws, assemble, grow_trees, out_of_bag
+from softwood.kernel.growing.bagging import Draws, assemble, grow_trees, out_of_bag, size_of_errors, without_variance
 from softwood.kernel.growing.loops.groups import NodeTable
 from softwood.kernel.growing.problem import Limits
 
@@ -115,10 +115,9 @@ class ForestChoice:
         # The error of a mean of few trees includes their variance, which is smaller with large bandwidths. Count only
         # the variance that the final number of trees will have, or large bandwidths would look better than they are.
         errors = ((means[rows] - targets.take(rows).matrix()) ** 2).sum(axis=1)
-        total = errors.sum()
-        errors -= variances[rows] * (1.0 / counts[rows] - 1.0 / self.n_trees)
-        size = float(np.sqrt(errors.sum() / total)) if 0.0 < errors.sum() < total else 1.0
-        return trees, means, self._loss(step, scale, errors, rows), size
+        variance = counts[rows], variances[rows], self.n_trees
+        loss = self._loss(step, scale, without_variance(errors, *variance), rows)
+        return trees, means, loss, size_of_errors(errors, *variance)
 
     def _cross_validated(self, scale: float, parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, float]:
         """Scaled predictions of the held-out rows, and their loss."""

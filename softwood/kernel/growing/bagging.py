@@ -216,6 +216,23 @@ def grow_trees(
     return grown
 
 
+def size_of_errors(errors: np.ndarray, counts: np.ndarray, variances: np.ndarray, n_trees: int) -> float:
+    """Size of the errors of the mean of `n_trees`, as a part of those of the means of fewer trees.
+
+    Parameters
+    ----------
+    errors : (n,) squared errors of the means of few trees
+    counts, variances : see `out_of_bag`
+    """
+    total, less = errors.sum(), without_variance(errors, counts, variances, n_trees).sum()
+    return float(np.sqrt(less / total)) if 0.0 < less < total else 1.0
+
+
+def without_variance(errors: np.ndarray, counts: np.ndarray, variances: np.ndarray, n_trees: int) -> np.ndarray:
+    """Squared errors of means of few trees, without the variance that a mean of `n_trees` does not have."""
+    return errors - variances * (1.0 / counts - 1.0 / n_trees)
+
+
 def _grow_some(problem: GrowthProblem, limits: Limits, draws: Draws, seed: int, numbers: range) -> list[NodeTable]:
     """Grow some of the trees, in a separate process."""
     space = Workspace()
