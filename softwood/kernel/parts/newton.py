@@ -9,7 +9,8 @@ from softwood.kernel.growing.loops.groups import Bins
 from softwood.kernel.parts.growing import LevelTree, OpenNode
 from softwood.kernel.parts.loops.boosted import BoostSpace
 from softwood.kernel.rounds.loops.boost import NODE
-from softwood.kernel.rounds.loops.boost_search import BY_GRADIENT, LEAF, LEFT_G, LEFT_H, LEFT_W, MISSING_LEFT, THRESHOLD
+from softwood.kernel.rounds.loops.boost_scores import BY_GRADIENT, LEFT_G, LEFT_H, LEFT_W, MISSING_LEFT, THRESHOLD
+from softwood.kernel.rounds.loops.boost_search import LEAF
 from softwood.kernel.rounds.newton import Boxes, NewtonLimits, NewtonTree, loop_rules
 
 

@@ -12,17 +12,8 @@ from softwood.core.threads import Threads
 from softwood.kernel.growing.loops.groups import Bins
 from softwood.kernel.rounds.loops.boost import NODE, Columns, Pile
 from softwood.kernel.rounds.loops.boost_histograms import BLOCK
-from softwood.kernel.rounds.loops.boost_search import (
-    BY_GRADIENT,
-    DIVIDED,
-    LEAF,
-    MOST_BLOCKS,
-    N_FREE,
-    SEARCHED,
-    Edges,
-    Rules,
-    SearchSpace,
-)
+from softwood.kernel.rounds.loops.boost_scores import BY_GRADIENT, Edges, Rules
+from softwood.kernel.rounds.loops.boost_search import DIVIDED, LEAF, MOST_BLOCKS, N_FREE, SEARCHED, SearchSpace
 
 # A search of at least this many cells of histograms is shared with other threads. A cell takes about a nanosecond, and
 # handing over work forty microseconds.
@@ -234,7 +225,7 @@ class NewtonGrower:
         rows_sums : (n, 3) hessian, gradient and weight of each row
         rows : rows to grow it on; None: all
         features : features to look at
-        category_order : see `softwood.kernel.rounds.loops.boost_search.BY_GRADIENT`
+        category_order : see `softwood.kernel.rounds.loops.boost_scores.BY_GRADIENT`
         """
         self.rules = self.rules._replace(category_order=category_order)
         m = len(self.data.all_rows) if rows is None else len(rows)

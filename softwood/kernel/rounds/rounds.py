@@ -20,7 +20,7 @@ from softwood.kernel.prediction import PredictionKernels
 from softwood.kernel.rounds.finishing import boosted_tree
 from softwood.kernel.rounds.held_out import HeldOutRows
 from softwood.kernel.rounds.leaves import refit_leaves, take_step
-from softwood.kernel.rounds.loops.boost_search import BY_GRADIENT, BY_NUMBER, DRAWN
+from softwood.kernel.rounds.loops.boost_scores import BY_GRADIENT, BY_NUMBER, DRAWN
 from softwood.kernel.rounds.newton import BinnedRows, Boxes, NewtonGrower, NewtonLimits, NewtonTree
 from softwood.kernel.rounds.vectors import draw_direction, with_vectors
 from softwood.trees.tree import SoftTree

@@ -8,15 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from softwood.kernel.rounds.loops.boost_search import (
-    EMPTY,
-    LEFT_W,
-    THRESHOLD,
-    choose_split,
-    search_category,
-    search_feature,
-    set_subset,
-)
+from softwood.kernel.rounds.loops.boost_categories import search_category, set_subset
+from softwood.kernel.rounds.loops.boost_scores import EMPTY, LEFT_W, THRESHOLD
+from softwood.kernel.rounds.loops.boost_search import choose_split
+from softwood.kernel.rounds.loops.boost_thresholds import search_feature
 from softwood.trees.loops.sets import is_category
 
 

@@ -9,26 +9,21 @@ from typing import NamedTuple
 import numpy as np
 
 from softwood.kernel.growing.loops.groups import NO_SETS, SPLIT
+from softwood.kernel.rounds.loops.boost_categories import set_subset
+from softwood.kernel.rounds.loops.boost_scores import LEFT_G, LEFT_H, LEFT_W, MISSING_LEFT, THRESHOLD, leaf_value
 from softwood.kernel.rounds.loops.boost_search import (
     DIVIDED,
-    LEFT_G,
-    LEFT_H,
-    LEFT_W,
     LENGTH,
-    MISSING_LEFT,
     N_FREE,
     N_LEAVES,
     N_NODES,
     SEARCHED,
     SIBLING,
-    THRESHOLD,
     add_block,
     choose_split,
     count_blocks,
     is_splittable,
-    leaf_value,
     search_part,
-    set_subset,
 )
 from softwood.trees.loops.kernel import box_share
 from softwood.trees.loops.sets import has_member, is_category

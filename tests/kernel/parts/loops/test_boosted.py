@@ -6,7 +6,8 @@ import pytest
 from softwood.compiled.boosting import choose_boosted, set_table
 from softwood.kernel.growing.loops.groups import Bins
 from softwood.kernel.parts.loops.boosted import BoostSpace
-from softwood.kernel.rounds.loops.boost_search import GAIN, LEAF, LEFT_G, LEFT_H, LEFT_W, THRESHOLD
+from softwood.kernel.rounds.loops.boost_scores import GAIN, LEFT_G, LEFT_H, LEFT_W, THRESHOLD
+from softwood.kernel.rounds.loops.boost_search import LEAF
 from softwood.kernel.rounds.newton import Boxes, NewtonLimits, loop_rules
 from tests.reference.kernels import left_share
 

@@ -12,23 +12,19 @@ from softwood.kernel.data.binning import bin_features
 from softwood.kernel.growing.loops.groups import Bins
 from softwood.kernel.rounds.loops.boost import NODE, Columns, Pile
 from softwood.kernel.rounds.loops.boost_histograms import BLOCK
+from softwood.kernel.rounds.loops.boost_scores import LEFT_G, LEFT_H, LEFT_W, MISSING_LEFT, THRESHOLD
+from softwood.kernel.rounds.loops.boost_scores import Rules as LoopRules
 from softwood.kernel.rounds.loops.boost_search import (
     DIVIDED,
     LEAF,
-    LEFT_G,
-    LEFT_H,
-    LEFT_W,
-    MISSING_LEFT,
     MOST_BLOCKS,
     N_FREE,
     N_LEAVES,
     N_NODES,
     SEARCHED,
     SIBLING,
-    THRESHOLD,
     SearchSpace,
 )
-from softwood.kernel.rounds.loops.boost_search import Rules as LoopRules
 from softwood.kernel.rounds.newton import Boxes
 from tests.reference.boosting import Column, Leaf, Rules, Split, columns_of, divide, grow, limit, random_problem
 from tests.reference.records import as_columns, assert_same_records

@@ -12,22 +12,9 @@ from softwood.kernel.growing.loops.groups import Bins
 from softwood.kernel.growing.loops.scan import LARGEST
 from softwood.kernel.rounds.loops.boost import NODE, Pile
 from softwood.kernel.rounds.loops.boost_histograms import BLOCK
-from softwood.kernel.rounds.loops.boost_search import (
-    BLOCK_ROWS,
-    GAIN,
-    LEAF,
-    LINE_W,
-    MISSING_LEFT,
-    MOST_BLOCKS,
-    PLACE,
-    RATE,
-    SCORE,
-    SEARCHED,
-    SIBLING,
-    SLOPE,
-    SearchSpace,
-)
-from softwood.kernel.rounds.loops.boost_search import Rules as LoopRules
+from softwood.kernel.rounds.loops.boost_scores import GAIN, LINE_W, MISSING_LEFT, PLACE, RATE, SCORE, SLOPE
+from softwood.kernel.rounds.loops.boost_scores import Rules as LoopRules
+from softwood.kernel.rounds.loops.boost_search import BLOCK_ROWS, LEAF, MOST_BLOCKS, SEARCHED, SIBLING, SearchSpace
 from softwood.kernel.rounds.newton import Boxes
 from tests.reference.boosting import Column, Leaf, Rules, candidates, columns_of, direct_sums, random_problem
 

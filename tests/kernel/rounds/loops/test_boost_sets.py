@@ -7,16 +7,8 @@ import pytest
 
 from softwood.compiled import boosting as loop
 from softwood.kernel.growing.loops.groups import Bins
-from softwood.kernel.rounds.loops.boost_search import (
-    BY_NUMBER,
-    DRAWN,
-    GAIN,
-    KEY_BITS,
-    LEFT_W,
-    MISSING_LEFT,
-    THRESHOLD,
-    Rules,
-)
+from softwood.kernel.rounds.loops.boost_categories import KEY_BITS
+from softwood.kernel.rounds.loops.boost_scores import BY_NUMBER, DRAWN, GAIN, LEFT_W, MISSING_LEFT, THRESHOLD, Rules
 
 pytestmark = pytest.mark.tiny
 
