@@ -1,7 +1,7 @@
 """Growing the trees of boosting, the best leaf first.
 
 Binning, adding up histograms, choosing a split and dividing the rows are separate steps; histograms and the choice of
-a split are in `softwood.kernel.rounds.loops.boost_search`, which also says what the arguments are that recur here.
+a split are in `softwood.kernel.rounds.loops.boost_search`; `boost_scores` says what the arguments are that recur here.
 """
 
 from typing import NamedTuple

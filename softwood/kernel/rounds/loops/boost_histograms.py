@@ -1,6 +1,6 @@
 """Histograms of boosting: second-order sums of the rows of a node by feature and bin.
 
-Arguments that recur are explained in `softwood.kernel.rounds.loops.boost_search`.
+Arguments that recur are explained in `softwood.kernel.rounds.loops.boost_scores`.
 """
 
 from softwood.kernel.rounds.loops.add_four import add_four, add_rows, are_neighbours

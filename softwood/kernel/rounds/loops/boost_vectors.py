@@ -1,6 +1,6 @@
 """Trees with a value for each of several raw scores: what their splits are searched by, and the values of leaves.
 
-gradient, hessian : (n, n_scores) of the rows;  leaves, rows, shares : see `boost_search`
+gradient, hessian : (n, n_scores) of the rows;  leaves, rows, shares : see `boost_scores`
 """
 
 from softwood.kernel.rounds.loops.boost import first_row
