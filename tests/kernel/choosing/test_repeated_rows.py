@@ -75,3 +75,14 @@ def test_weights_are_repetitions_where_rows_repeat_one_another():
     assert weighted.n_iter_ == repeated.n_iter_
     assert [trial["loss"] for trial in weighted.search_] == pytest.approx([t["loss"] for t in repeated.search_])
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-6)
+
+
+def test_observations_keep_errors_and_trends():
+    matrix, y = np.repeat([[0.0], [1.0]], 10, axis=0), np.tile([0.0, 1.0], 10)
+    own = {0: np.arange(20.0), 1: 0.5}
+    rows = BoostingData(matrix, y, np.ones(20), np.repeat([0, 1], 10), own, np.arange(20.0)[:, None])
+    found = in_observations(rows)
+    assert len(np.unique(found.group)) == 20
+    assert found.errors[1] == 0.5
+    np.testing.assert_array_equal(found.errors[0], found.trend[:, 0])
+    np.testing.assert_array_equal(found.y, y[found.trend[:, 0].astype(int)])
