@@ -1,7 +1,7 @@
 """Growth by levels, choosing: the best splits of leaves of boosting from their histograms of whole numbers.
 
-The search is that of growth node by node, `softwood.kernel.rounds.loops.boost_search`; `boost_scores` beside it explains the
-arguments that recur here.
+The search is that of growth node by node, `softwood.kernel.rounds.loops.boost_search`; `boost_scores` beside it
+explains the arguments that recur here.
 """
 
 from typing import NamedTuple
