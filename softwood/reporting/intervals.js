@@ -14,9 +14,9 @@ const intervals = (() => {
   const prepare = (packed) =>
     packed === null ? null : { ...packed, forest: packed.forest ? unpackForest(packed.forest) : null };
 
-  // Mean of the trees for an input, which divides rows with a missing value.
-  function meanOf(forest, input) {
-    const nTrees = forest.offsets.length - 1, sums = new Array(forest.nValues).fill(0);
+  // Prediction of the trees for an input, which divides rows with a missing value.
+  function predict(forest, input) {
+    const nTrees = forest.offsets.length - 1, sums = new Array(forest.base.length).fill(0);
     for (let tree = 0; tree < nTrees; tree++) {
       const begin = forest.offsets[tree], todo = [[0, 1]];
       while (todo.length > 0) {
@@ -31,13 +31,13 @@ const intervals = (() => {
         todo.push([forest.left[at], share * left], [forest.right[at], share * (1 - left)]);
       }
     }
-    return sums.map((sum) => sum / nTrees);
+    return sums.map((sum, k) => forest.base[k] + forest.factor * sum);
   }
 
   function spreadOf(found, model, point, prediction) {
     if (found.forest === null) return found.unit;
     const filled = Array.from(point, (x, j) => (Number.isNaN(x) && model.fill !== null ? model.fill[j] : x));
-    const sizes = meanOf(found.forest, [...filled, ...prediction]);
+    const sizes = predict(found.forest, [...filled, ...prediction]);
     return sizes.map((size, k) => Math.max(size, found.least) * found.unit[k]);
   }
 

@@ -63,5 +63,6 @@ def _packed_forest(forest: SoftForest) -> dict[str, Any]:
         "threshold": pack(np.where(inner, forest.threshold, 0.0)),
         "missingLeft": pack(forest.missing_left),
         "value": pack(forest.value),
-        "nValues": forest.value.shape[1],
+        "base": forest.base.tolist(),
+        "factor": forest.factor,
     }
