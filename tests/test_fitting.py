@@ -83,8 +83,10 @@ def test_subsamples_in_tables_of_categories(rows):
     X, y = rows()
     matrix = pd.get_dummies(X).to_numpy(dtype=float) if isinstance(X, pd.DataFrame) else X
     group = draws_of(matrix, read_classes(y), np.ones(len(y)), 0).group
-    drawn = _draw_rows(group, int(group.max()) + 1, 0.5, np.random.default_rng(0))
+    drawn, left_out = _draw_rows(group, int(group.max()) + 1, 0.5, np.random.default_rng(0))
     assert 0.4 < len(drawn) / len(y) < 0.6
+    np.testing.assert_array_equal(np.sort([*drawn, *left_out]), np.arange(len(y)))
+    assert not set(group[drawn]) & set(group[left_out])
 
 
 def test_early_stopping_that_was_asked_for_has_rows_to_validate_on():
