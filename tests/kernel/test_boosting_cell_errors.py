@@ -159,7 +159,7 @@ def test_what_is_refused(model_class):
     for given in (cells, {0: cells[:, 0]}):
         with pytest.raises(ValueError, match=name + "one number for a column, or a function; pass"):
             small(model_class, measurement_error=given).fit(X, y)
-        with pytest.raises(ValueError, match=name + "a number or a function for each column, not .* with growth='level'"):
+        with pytest.raises(ValueError, match=name + "a number or a function for each column, not .*growth='level'"):
             small(model_class, growth="level").fit(X, y, measurement_error=given)
     with pytest.raises(ValueError, match=name):
         small(model_class).fit(X, y, measurement_error=cells[:-1])
