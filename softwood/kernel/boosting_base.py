@@ -474,7 +474,7 @@ class KernelBoosting(BoostingParameters):
 
     @property
     def _n_trend_trees(self) -> int:
-        return getattr(self, "n_trend_trees_", 0)  # files of version 0.1 have none
+        return getattr(self, "n_trend_trees_", 0)  # older files have none
 
     def _read_points(
         self, X: Any, *, measurement_error: Any = None, **unknown: Any

@@ -118,7 +118,7 @@ def _label(trial: dict[str, Any]) -> str:
     words = [] if bandwidth is None else [f"bandwidth {bandwidth:g}"]
     if trial["crisp_every"]:
         words.append(f"one round of {trial['crisp_every']} crisp")
-    if trial.get("trend"):  # models of version 0.1 have none
+    if trial.get("trend"):  # older models have none
         words.append("linear trend")
     words.append("any number of leaves" if leaves is None else f"{leaves} leaves")
     words += {

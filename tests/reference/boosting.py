@@ -9,6 +9,9 @@ from softwood.kernel.data.binning import bin_features
 from softwood.kernel.rounds.loops.boost import NODE
 from tests.reference.kernels import left_share
 
+# Lowest and highest value of a leaf, as monotonic constraints give them.
+LEAF_LIMITS = [(-np.inf, np.inf), (-np.inf, 0.3), (-0.5, np.inf), (-0.2, 0.4), (0.1, 0.1)]
+
 
 @dataclass
 class Rules:
