@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -46,15 +46,19 @@ N_FOLDS, MOST_ROWS, SEED = 3, 2_000, 0
 OURS = [name for name in MODELS if name.startswith("softwood")]
 
 
-def folds_of(data: Dataset) -> Iterator[Fold]:
-    """The folds of a sample of a table; categories are numbered, and missing values get the median."""
-    rng = np.random.default_rng(SEED)
-    y = np.asarray(data.y, dtype=np.float64)
-    rows = rng.permutation(len(y))[:MOST_ROWS]
+def sample_of(data: Dataset) -> tuple[np.ndarray, np.ndarray]:
+    """A sample of the rows, with numbered categories and the median for missing values, and their numbers."""
+    rows = np.random.default_rng(SEED).permutation(len(data.y))[:MOST_ROWS]
     X = pd.DataFrame(data.X).iloc[rows]
     codes = {name: X[name].astype("category").cat.codes for name in X.columns if X[name].dtype.kind not in "iufb"}
     X = X.assign(**codes).astype(np.float64)
-    matrix, y = X.fillna(X.median()).to_numpy(), y[rows]
+    return X.fillna(X.median()).to_numpy(), rows
+
+
+def folds_of(data: Dataset) -> Iterator[Fold]:
+    """The folds of a sample of a table."""
+    matrix, rows = sample_of(data)
+    y = np.asarray(data.y, dtype=np.float64)[rows]
     for train, test in KFold(N_FOLDS).split(matrix):
         yield Fold(matrix[train], y[train], matrix[test], y[test])
 
@@ -151,20 +155,37 @@ def table_of(head: list[str], rows: list[list[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def command(
+    about: str | None,
+    task: str,
+    models: Iterable[str],
+    files: tuple[Path, Path],
+    run: Callable[[Dataset, argparse.Namespace], None],
+) -> argparse.Namespace:
+    """The options of the command line, after running what is missing for the data sets of a task.
+
+    Parameters
+    ----------
+    files : the file of results, and the page
+    """
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data-sets", nargs="+", default=None, metavar="NAME")
-    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS, metavar="MODEL")
+    parser.add_argument("--models", nargs="+", default=list(models), choices=list(models), metavar="MODEL")
     parser.add_argument("--folds", nargs="+", type=int, default=list(range(N_FOLDS)), metavar="N")
-    parser.add_argument("--runs", type=Path, default=RUNS, help="the file of results")
-    parser.add_argument("--page", type=Path, default=PAGE, help="the page with the tables")
+    parser.add_argument("--runs", type=Path, default=files[0], help="the file of results")
+    parser.add_argument("--page", type=Path, default=files[1], help="the page with the tables")
     parser.add_argument("--summary", action="store_true", help="only write the page")
     options = parser.parse_args()
     if not options.summary:
-        data_sets = [data for data in map(load_dataset, options.data_sets or available()) if data.task == "regression"]
+        data_sets = [data for data in map(load_dataset, options.data_sets or available()) if data.task == task]
         with threadpool_limits(1):
             for data in sorted(data_sets, key=lambda data: len(data.y)):
-                run_data_set(data, options)
+                run(data, options)
+    return options
+
+
+def main() -> None:
+    options = command(__doc__, "regression", MODELS, (RUNS, PAGE), run_data_set)
     lines = RESULTS.read(options.runs)
     write_sections(options.page, sections(lines), SCRIPT, lines)
 

@@ -23,7 +23,6 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 from sklearn.model_selection import KFold
-from threadpoolctl import threadpool_limits
 
 from softwood import (
     BuddingTreeClassifier,
@@ -34,13 +33,13 @@ from softwood import (
     KernelTreeClassifier,
     SoftTreeClassifier,
 )
-from softwood.datasets import Dataset, available, load_dataset
+from softwood.datasets import Dataset, load_dataset
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))  # a script finds only what is beside it
 
 from comparisons.intervals.models import COVERAGES, SEED, Fold  # noqa: E402
-from comparisons.intervals.run import MOST_ROWS, N_FOLDS, table_of  # noqa: E402
+from comparisons.intervals.run import N_FOLDS, command, sample_of, table_of  # noqa: E402
 from comparisons.results import Results, write_sections  # noqa: E402
 
 RUNS = ROOT / "comparisons" / "intervals" / "sets.csv"
@@ -55,13 +54,8 @@ RESULTS = Results(
 
 def folds_of(data: Dataset) -> Iterator[Fold]:
     """The folds of a sample of a table; classes are numbered, and test rows are of classes of the training rows."""
-    rng = np.random.default_rng(SEED)
-    rows = rng.permutation(len(data.y))[:MOST_ROWS]
+    matrix, rows = sample_of(data)
     y = np.unique(np.asarray(data.y), return_inverse=True)[1][rows]
-    X = pd.DataFrame(data.X).iloc[rows]
-    codes = {name: X[name].astype("category").cat.codes for name in X.columns if X[name].dtype.kind not in "iufb"}
-    X = X.assign(**codes).astype(np.float64)
-    matrix = X.fillna(X.median()).to_numpy()
     for train, test in KFold(N_FOLDS).split(matrix):
         classes, found = np.unique(y[train], return_inverse=True)
         test = test[np.isin(y[test], classes)]
@@ -169,19 +163,7 @@ def sections(lines: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-sets", nargs="+", default=None, metavar="NAME")
-    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=MODELS, metavar="MODEL")
-    parser.add_argument("--folds", nargs="+", type=int, default=list(range(N_FOLDS)), metavar="N")
-    parser.add_argument("--runs", type=Path, default=RUNS, help="the file of results")
-    parser.add_argument("--page", type=Path, default=PAGE, help="the page with the tables")
-    parser.add_argument("--summary", action="store_true", help="only write the page")
-    options = parser.parse_args()
-    if not options.summary:
-        found = [data for data in map(load_dataset, options.data_sets or available()) if data.task == "classification"]
-        with threadpool_limits(1):
-            for data in sorted(found, key=lambda data: len(data.y)):
-                run_data_set(data, options)
+    options = command(__doc__, "classification", MODELS, (RUNS, PAGE), run_data_set)
     lines = RESULTS.read(options.runs)
     write_sections(options.page, sections(lines), SCRIPT, lines)
 
